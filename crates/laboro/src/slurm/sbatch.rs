@@ -2,6 +2,7 @@
 //! it runs is left to `step`.
 
 mod flags;
+mod mail;
 pub(crate) mod script;
 mod size;
 
@@ -43,7 +44,7 @@ pub(super) struct Batch {
 pub(super) fn run(hub: &crate::args::hub::HubArgs, args: Vec<String>) -> Result<u8, Fault> {
     let batch = Batch::read(args)?;
     super::ask(hub, async |hub| {
-        let (submit, _) = batch.submit(hub).await?;
+        let (mut submit, _) = batch.submit(hub).await?;
         if batch.typed.has("test-only") {
             let cpus = submit.tasks[0].slots.unwrap_or(1);
             crate::output::say(format_args!(
@@ -51,7 +52,8 @@ pub(super) fn run(hub: &crate::args::hub::HubArgs, args: Vec<String>) -> Result<
             ));
             return Ok(0);
         }
-        let job = hub.submit(&submit).await?.job;
+        submit.on_end = mail::targets(&batch.typed);
+        let job = mail::submit(hub, submit).await?.job;
         match (batch.typed.has("parsable"), batch.typed.has("quiet")) {
             (true, _) => put(&format!("{job}\n"))?,
             (false, true) => {}

@@ -13,6 +13,8 @@ impl Cluster {
     fn new() -> Cluster {
         let hub = HubRig::with(|settings| {
             settings.http = "127.0.0.1:0".parse().unwrap();
+            settings.hooks.sendmail = settings.dir.join("sendmail").to_str().unwrap().to_owned();
+            settings.hooks.allow_mail = vec!["@example.org".to_owned()];
         });
         hub.rig.laboro(["slurm", "install", "bin"]).run().expect(0);
         let worker = hub.worker("n1", &["-j", "4"]);
@@ -172,4 +174,47 @@ fn what_cannot_be_honoured_is_refused_by_name() {
     cluster.hub.rig.write("taken/sbatch", "");
     let ran = cluster.hub.rig.laboro(["slurm", "install", "taken"]).run();
     ran.expect(2).says("is there already");
+}
+
+#[test]
+fn mail_is_sent_when_a_job_ends_where_the_hub_allows_it() {
+    let cluster = Cluster::new();
+    let rig = &cluster.hub.rig;
+    rig.write("hub/sendmail", "#!/bin/sh\n{ echo \"$3\"; cat; } >> \"${0%/*}/mails\"\n");
+    std::fs::set_permissions(
+        rig.at("hub/sendmail"),
+        std::os::unix::fs::PermissionsExt::from_mode(0o755),
+    )
+    .unwrap();
+    let both = "sbatch --mail-user=ann@example.org --mail-type=BEGIN,END --parsable --wrap";
+    assert_eq!(cluster.says(&format!("{both} true")), "1");
+    let failed = "sbatch --mail-user=bob@example.org --mail-type=FAIL --parsable --wrap";
+    assert_eq!(cluster.says(&format!("{failed} true")), "2");
+    cluster.until_over();
+    assert_eq!(cluster.says(&format!("{failed} 'exit 3'")), "3");
+    let mails = || rig.read("hub/mails");
+    until("both are mailed", || mails().contains("ann@") && mails().contains("bob@"));
+    assert!(mails().contains("job 1 (wrap) is done") && mails().contains("job 3 (wrap) failed"));
+    assert!(!mails().contains("job 2"), "it did not fail");
+    // What cannot be mailed is told, and the job is there.
+    let told = cluster.sh("sbatch --mail-user=ann --mail-type=END --parsable --wrap true");
+    told.expect(0).says("no mail: \"ann\" is not a mail address");
+    cluster.sh("sbatch --mail-type=ALL --wrap true").expect(0).says("--mail-user says to whom");
+    let begin = "sbatch --mail-type=BEGIN --mail-user=ann@example.org --wrap true";
+    cluster.sh(begin).expect(0).says("for END and FAIL only");
+    rig.laboro(["access", "--dir", "hub", "--role=submit", "--name=eve", "-o", "eve.toml"])
+        .run()
+        .expect(0);
+    // As on another machine, which has no socket of the hub.
+    let text: String = rig
+        .lines("eve.toml")
+        .iter()
+        .filter(|line| !line.starts_with("socket"))
+        .map(|line| format!("{line}\n"))
+        .collect();
+    std::fs::write(rig.at("eve.toml"), text).unwrap();
+    let eve = "LABORO_ACCESS=eve.toml sbatch --mail-type=END --parsable --mail-user=eve@elsewhere.example --wrap true";
+    let told = cluster.sh(eve);
+    told.expect(0).says("no mail: on_end: the hub does not mail eve@elsewhere.example");
+    assert!(!told.out().trim().is_empty());
 }
