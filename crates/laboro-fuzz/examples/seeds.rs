@@ -289,6 +289,26 @@ fn files(seeds: &Seeds, root: &Path) {
     );
     let access = "role = \"admin\"\ntoken = \"laboro_0f0e0d0c_5a5a5a5a5a5a5a5a5a5a5a5a5a5a5a5a5a5a5a5a5a5a5a5a5a5a5a5a5a5a5a5a\"\nhttp = \"127.0.0.1:7910\"\ncertificate = \"\"\"-----BEGIN CERTIFICATE-----\nMAA=\n-----END CERTIFICATE-----\n\"\"\"\n";
     seeds.put("access", "one", access.as_bytes());
+    for (first, name) in ["hooks.jsonl", "schedules.json", "pools.json"].iter().enumerate() {
+        let old = text(&format!("crates/laboro/tests/it/hub/old_files/{name}"));
+        seeds.put("kept", name, &[&[first as u8], &old[..]].concat());
+    }
+    let documents = b"\x03\x00place {\"cursor\":[5,1],\"dropped\":2}\n\x02night {\"decided_ms\":5}\n\x03numbers {\"last_number\":1,\"order\":[\"a\"]}\n";
+    seeds.put("kept", "documents", documents);
+    for (name, line) in
+        [("step", "*/20 8-9 * * 1-5"), ("names", "0 12 * jan,JUL 7"), ("word", "@daily")]
+    {
+        seeds.put("cron", name, line.as_bytes());
+    }
+    for (name, line) in [
+        ("wait", "+2h"),
+        ("time", "18:00"),
+        ("slurm", "now+1hour"),
+        ("date", "2027-01-02T03:04Z"),
+        ("day", "tomorrow 18:00"),
+    ] {
+        seeds.put("begin", name, line.as_bytes());
+    }
     let records = std::fs::read_dir(root.join("spec/journal/v1")).expect("the records are there");
     for path in records.map(|entry| entry.expect("it can be read").path()) {
         let golden = std::fs::read_to_string(&path).expect("it is text");

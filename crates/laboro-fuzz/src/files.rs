@@ -3,6 +3,8 @@
 pub(crate) mod api;
 mod damage;
 pub(crate) mod journal;
+pub(crate) mod kept;
 pub(crate) mod outputs;
 pub(crate) mod plan;
 pub(crate) mod settings;
+pub(crate) mod times;

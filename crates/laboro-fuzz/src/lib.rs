@@ -65,6 +65,9 @@ pub const TARGETS: &[Target] = &[
     entry("journal-log", files::journal::log, HUB),
     entry("journal-snapshot", files::journal::snapshot, HUB),
     entry("outputs", files::outputs::store, HUB),
+    entry("kept", files::kept::kept, HUB),
+    entry("cron", files::times::cron, SMALL),
+    entry("begin", files::times::begin, SMALL),
     entry("api", files::api::bodies, HUB),
 ];
 
