@@ -52,6 +52,9 @@ pub struct Job {
     /// It is closed and every task is done, failed or cancelled.
     #[serde(default)]
     pub ended_ms: Option<u64>,
+    /// When it is forgotten with its output at the latest; sooner where the hub has more finished jobs than it keeps.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub forgotten_ms: Option<u64>,
     /// How many tasks failed, by outcome.
     #[serde(default)]
     pub failures: Vec<Failure>,
@@ -231,6 +234,7 @@ impl From<JobView> for Job {
             max_fails: view.max_fails,
             submitted_ms: view.submitted.0,
             ended_ms: view.ended.map(|time| time.0),
+            forgotten_ms: view.forgotten.map(|time| time.0),
             failures: failures.map(|&(o, count)| Failure { outcome: o.into(), count }).collect(),
             on_end: view.on_end.iter().map(|target| shown_target(target)).collect(),
         }

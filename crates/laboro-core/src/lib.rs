@@ -60,6 +60,6 @@ pub use resources::{Amount, Portion, Request, Supply};
 pub use task::*;
 pub use value_list::ValueList;
 pub use view::{
-    AttemptView, ConductView, GroupView, JobView, OwnerView, PartView, ResourceView,
+    AttemptView, ConductView, GroupView, JobView, OwnerView, PartView, ResourceView, Retention,
     Standing, TaskView, Ties, WorkerView,
 };

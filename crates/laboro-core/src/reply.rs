@@ -5,7 +5,7 @@ use crate::effect::Grant;
 use crate::explanation::Explanation;
 use crate::id::{JobId, LeaseNo, TaskId, WorkerId};
 use crate::refusal::Refusal;
-use crate::view::{GroupView, JobView, OwnerView, PartView, TaskView, WorkerView};
+use crate::view::{GroupView, JobView, OwnerView, PartView, Retention, TaskView, WorkerView};
 
 /// The answer to one command.
 #[derive(Debug, Clone)]
@@ -54,6 +54,7 @@ pub enum Reply {
     Explained(Box<Explanation>),
     Workers(Vec<WorkerView>),
     Backlog(Vec<Backlog>),
+    Retention(Retention),
     Watching,
 }
 

@@ -77,10 +77,26 @@ pub struct JobView {
     pub max_fails: Option<u32>,
     pub submitted: Time,
     pub ended: Option<Time>,
+    /// When it is forgotten at the latest, now that it has ended.
+    pub forgotten: Option<Time>,
     /// As in its options.
     pub on_end: Box<[Box<str>]>,
     /// How many tasks ended each way, successes left out.
     pub failures: Vec<(Outcome, u64)>,
+}
+
+/// What is remembered of finished jobs, and how near its limits that is.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+#[allow(missing_docs)]
+pub struct Retention {
+    /// Jobs that have finished and are remembered.
+    pub finished: u64,
+    /// Of more than these the one that ended first is forgotten.
+    pub most: u64,
+    /// Those that will be too old soon. Of more than a thousand a thousand are counted.
+    pub soon: u64,
+    /// The one that ended first.
+    pub first: Option<JobId>,
 }
 
 /// What an owner has in a group.

@@ -9,6 +9,7 @@ mod housekeeping;
 mod recent;
 mod reserve;
 mod results;
+mod retention;
 mod trouble;
 mod writer;
 

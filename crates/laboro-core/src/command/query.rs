@@ -72,6 +72,10 @@ pub enum Query {
         most: u32,
     },
     Worker(WorkerRef),
+    /// How many finished jobs are remembered, and how many will be forgotten within this time because of their age.
+    Retention {
+        within_ms: u64,
+    },
     /// What the group could run now if it had more workers, by what it needs, at most so many tasks of each.
     Backlog {
         group: Name,

@@ -104,6 +104,7 @@ impl Hub {
             Query::Worker(worker) => {
                 Ok(Reply::Workers(vec![self.worker_view(self.find_worker(worker)?)]))
             }
+            Query::Retention { within_ms } => Ok(Reply::Retention(self.retention(*within_ms))),
             Query::Backlog { group, most } => {
                 let found = ledger.find_group(group);
                 Ok(Reply::Backlog(found.map_or(Vec::new(), |group| self.backlog(group, *most))))
@@ -143,6 +144,7 @@ impl Hub {
             max_fails: job.options.max_fails,
             submitted: job.submitted,
             ended: job.ended,
+            forgotten: job.ended.map(|ended| ended.after_ms(self.config.keep.age_ms)),
             on_end: job.options.on_end.clone(),
             failures: job.failures.iter().map(|(&o, &count)| (o, u64::from(count))).collect(),
         }

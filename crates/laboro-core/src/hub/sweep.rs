@@ -5,6 +5,10 @@ use crate::event::Event;
 use crate::id::{JobId, Time};
 use crate::refusal::Refusal;
 use crate::reply::Reply;
+use crate::view::Retention;
+
+/// More jobs that are soon forgotten are not counted.
+const SOON_MAX: usize = 1000;
 
 impl Hub {
     pub(super) fn sweep_due(&self) -> Option<Time> {
@@ -23,6 +27,19 @@ impl Hub {
             && let Some((_, job)) = self.ledger().first_ended()
         {
             self.forget_slice(job);
+        }
+    }
+
+    /// How near the limits is what is remembered?
+    pub(super) fn retention(&self, within_ms: u64) -> Retention {
+        let (ledger, keep) = (self.ledger(), &self.config.keep);
+        let by = self.ledger.now().after_ms(within_ms);
+        let is_soon = |(ended, _): &(Time, JobId)| ended.after_ms(keep.age_ms) <= by;
+        Retention {
+            finished: ledger.ended_count() as u64,
+            most: keep.jobs as u64,
+            soon: ledger.all_ended().take_while(is_soon).take(SOON_MAX).count() as u64,
+            first: ledger.first_ended().map(|(_, job)| job),
         }
     }
 

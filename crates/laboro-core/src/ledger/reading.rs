@@ -326,6 +326,11 @@ impl Ledger {
         self.ended.first().copied()
     }
 
+    /// In the order of their ends.
+    pub(crate) fn all_ended(&self) -> impl Iterator<Item = (Time, JobId)> {
+        self.ended.iter().copied()
+    }
+
     /// In the order of their ends: after one of them, and before this time.
     pub(crate) fn ended_between(
         &self,

@@ -531,6 +531,7 @@ fn query(words: &[&str]) -> Parsed<Query> {
             let state = wanted.ok_or("the state")?;
             Query::Ranges { job: JobId(number(job)?), state, from: 1, most: 2 }
         }
+        ("retention", Some(within)) => Query::Retention { within_ms: number(within)? },
         ("backlog", Some(name)) => Query::Backlog { group: name.into(), most: 1000 },
         ("parts", Some(job)) => Query::Parts { job: JobId(number(job)?), from: 1, most: 3 },
         ("task", Some(task)) => Query::Task { group: group(), task: task_ref(task) },

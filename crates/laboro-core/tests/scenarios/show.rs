@@ -195,6 +195,10 @@ impl Names {
                 let more = next.map_or_else(String::new, |next| format!(", more from {next}"));
                 format!("ranges {}{more}", shown.join(" "))
             }
+            Reply::Retention(Retention { finished, most, soon, first }) => {
+                let first = first.map_or_else(String::new, |job| format!(", job {job} first"));
+                format!("{finished} of {most} finished jobs, {soon} forgotten soon{first}")
+            }
             Reply::Backlog(classes) => {
                 return classes
                     .iter()

@@ -145,6 +145,7 @@ function drawCards(job, past) {
     !isOver && card("Speed", rate(speed), "lately"),
     past && past.durations.count > 0 && card("Typical task", duration(past.durations.p50_ms),
       `90% within ${duration(past.durations.p90_ms)}`),
+    job.forgotten_ms && card("Kept until", clock(job.forgotten_ms), "with its output, or until newer jobs take its place"),
     past && (past.again > 0 || past.lost > 0) && card("Again", count(past.again), `${count(past.lost)} lost with a worker`),
   ];
 }

@@ -1,6 +1,7 @@
 //! Once in a while: ends the output of attempts that nobody runs any more, and forgets the output of jobs
-//! that the hub has forgotten. Asks the hub like anybody else, so it can be late, but never wrong.
+//! that the hub has forgotten; before that it tells the log. Asks the hub like anybody else, so it can be late, but never wrong.
 
+use super::retention::Notice;
 use super::{KeepError, Outputs, Piece};
 use crate::inbox::Handle;
 use laboro_core::{Command, JobId, LeaseNo, Name, Query, Reply, TaskId, TaskRef};
@@ -19,7 +20,9 @@ const QUIET_MAX: usize = 1000;
 
 /// Goes on until the hub or the store is gone.
 pub(crate) async fn housekeeping(outputs: Outputs, handle: Handle) {
+    let mut notice = Notice::default();
     for round in 0_u32.. {
+        notice.look(&handle).await;
         if outputs.end_abandoned(&handle).await.is_err() {
             return;
         }

@@ -271,3 +271,23 @@ fn jobs_that_are_missing_between_others_were_forgotten() {
     assert_eq!(found(10, &[10, 12]), [11..=11]);
     assert_eq!(found(1, &[]), []);
 }
+
+#[test]
+fn what_will_be_forgotten_is_told_before_once() {
+    use super::retention::Notice;
+    use laboro_core::Retention;
+    use std::time::{Duration, Instant};
+    let (mut told, now) = (Notice::default(), Instant::now());
+    let hour = Duration::from_secs(3600);
+    let kept = |finished, soon| Retention { finished, most: 100, soon, first: Some(JobId(4)) };
+    assert!(told.words(&kept(89, 0), now).is_empty());
+    let near = told.words(&kept(90, 0), now);
+    assert!(near[0].starts_with("90 of 100 finished jobs are kept"), "{near:?}");
+    assert!(told.words(&kept(100, 0), now).is_empty(), "it is told once");
+    let old = told.words(&kept(100, 2), now);
+    assert!(old[0].starts_with("2 finished jobs will be forgotten") && old[0].contains("job 4"));
+    assert!(told.words(&kept(100, 2), now + hour).is_empty());
+    assert_eq!(told.words(&kept(100, 2), now + 25 * hour).len(), 1, "and the next day again");
+    assert!(told.words(&kept(50, 0), now + 26 * hour).is_empty());
+    assert_eq!(told.words(&kept(95, 0), now + 26 * hour).len(), 1, "it is near again");
+}

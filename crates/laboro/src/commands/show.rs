@@ -91,6 +91,10 @@ async fn job_text(hub: &Hub, job: &Job) -> anyhow::Result<String> {
         Some(ended) => {
             let took = between(job.submitted_ms, ended);
             facts.add("ended", format_args!("{}, after {took}", clock(ended)));
+            if let Some(forgotten) = job.forgotten_ms {
+                let words = "with its output; sooner if more jobs finish than the hub keeps";
+                facts.add("kept until", format_args!("{}, {words}", clock(forgotten)));
+            }
         }
         None if job.open => facts.add("open", "takes more tasks until `laboro close`"),
         None => {}
