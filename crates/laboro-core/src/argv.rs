@@ -41,7 +41,19 @@ impl Argv {
 
 impl<W: AsRef<[u8]>> FromIterator<W> for Argv {
     fn from_iter<I: IntoIterator<Item = W>>(words: I) -> Argv {
-        let mut packed = Vec::new();
+        Argv::in_room(0, words)
+    }
+}
+
+impl Argv {
+    /// How many bytes a word of this length takes.
+    pub(crate) fn room_of(length: usize) -> usize {
+        length + (usize::BITS - length.leading_zeros()).div_ceil(7).max(1) as usize
+    }
+
+    /// Words of which is known how many bytes they take: none is moved while others come.
+    pub(crate) fn in_room<W: AsRef<[u8]>>(room: usize, words: impl IntoIterator<Item = W>) -> Argv {
+        let mut packed = Vec::with_capacity(room);
         for word in words {
             let word = word.as_ref();
             let mut length = word.len();
@@ -114,6 +126,7 @@ mod tests {
         ) {
             let argv: Argv = words.iter().collect();
             prop_assert_eq!(argv.len(), words.len());
+            prop_assert_eq!(argv.weight(), words.iter().map(|word| Argv::room_of(word.len())).sum::<usize>());
             prop_assert_eq!(argv.is_empty(), words.is_empty());
             prop_assert_eq!(argv.iter().map(<[u8]>::to_vec).collect::<Vec<_>>(), words);
         }

@@ -19,6 +19,12 @@ pub struct ValueList {
 }
 
 impl ValueList {
+    /// The same as collecting them, for many: looks at them twice and moves none while others come.
+    pub fn of_many<W: AsRef<[u8]>>(values: impl Iterator<Item = W> + Clone) -> ValueList {
+        let room = values.clone().map(|value| Argv::room_of(value.as_ref().len())).sum();
+        Argv::in_room(room, values).into()
+    }
+
     /// How many values there are.
     pub fn len(&self) -> usize {
         self.len
@@ -96,6 +102,7 @@ mod tests {
             values in prop::collection::vec(prop::collection::vec(any::<u8>(), 0..200), 0..200)
         ) {
             let list: ValueList = values.iter().collect();
+            prop_assert_eq!(&list, &ValueList::of_many(values.iter()));
             prop_assert_eq!(list.len(), values.len());
             prop_assert_eq!(list.is_empty(), values.is_empty());
             prop_assert_eq!(list.longest(), values.iter().map(Vec::len).max().unwrap_or(0));

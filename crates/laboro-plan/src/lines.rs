@@ -82,8 +82,16 @@ pub enum Ending {
 }
 
 /// A list of values from a pipe or a file.
-pub fn parse_list(name: &str, mut reader: impl BufRead, ending: Ending) -> Result<List, PlanError> {
-    let mut list = List::default();
+pub fn parse_list(name: &str, reader: impl BufRead, ending: Ending) -> Result<List, PlanError> {
+    add_to_list(List::default(), name, reader, ending)
+}
+
+fn add_to_list(
+    mut list: List,
+    name: &str,
+    mut reader: impl BufRead,
+    ending: Ending,
+) -> Result<List, PlanError> {
     let mut raw = Vec::new();
     let mut number = 0;
     loop {
@@ -114,7 +122,10 @@ pub fn parse_list(name: &str, mut reader: impl BufRead, ending: Ending) -> Resul
 pub fn read_list(path: &Path) -> Result<List, PlanError> {
     let name = path.display().to_string();
     let file = File::open(path).map_err(|source| PlanError::Read { path: name.clone(), source })?;
-    parse_list(&name, BufReader::new(file), Ending::Line)
+    // 0 of a pipe.
+    let bytes = file.metadata().map_or(0, |about| about.len());
+    let list = List::with_room(usize::try_from(bytes).unwrap_or(0));
+    add_to_list(list, &name, BufReader::with_capacity(1 << 16, file), Ending::Line)
 }
 
 fn read_line(

@@ -129,6 +129,11 @@ const WORDS_MAX: usize = 4096;
 const WORDS_BYTES_MAX: usize = 100_000;
 
 impl List {
+    /// For values that take so many bytes together: they need not be moved while others come.
+    pub fn with_room(bytes: usize) -> List {
+        List { bytes: Vec::with_capacity(bytes.min(LIST_BYTES_MAX)), ends: Vec::new() }
+    }
+
     /// Adds one value at the end.
     pub fn push(&mut self, value: &[u8]) -> Result<(), ValuesError> {
         if value.contains(&0) {

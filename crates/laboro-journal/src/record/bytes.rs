@@ -84,7 +84,7 @@ pub(super) fn unzigzag(value: u64) -> i64 {
     (value >> 1).cast_signed() ^ -(value & 1).cast_signed()
 }
 
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub(super) struct ByteReader<'a> {
     bytes: &'a [u8],
     at: usize,

@@ -8,7 +8,7 @@ use crate::submit::{Terms, millis, spec};
 use laboro_api::{self as api, Converter};
 use laboro_core::{
     Amount, ArraySpec, Grant, JobOptions, Needs, Profile, Request, Submit, SubmitTo, TaskSpec,
-    Values,
+    ValueList, Values,
 };
 use laboro_plan::{Array, Part, Plan, Work};
 use std::collections::HashMap;
@@ -298,7 +298,7 @@ fn values(array: &Array) -> Values {
         Some((first, step)) => Values::Numbers { first, step },
         None => {
             let value = |i| array.carried_value(i).expect("it is in the array");
-            (0..array.count()).map(value).collect()
+            Values::List(Arc::new(ValueList::of_many((0..array.count()).map(value))))
         }
     }
 }

@@ -202,7 +202,11 @@ impl Decoder<'_> {
 
     fn values(&mut self) -> Result<ValueList, RecordError> {
         let (count, _) = self.from.entries::<()>()?;
-        (0..count).map(|_| self.from.string()).collect()
+        let mut list = self.from.clone();
+        (0..count).try_for_each(|_| self.from.string().map(drop))?;
+        // All of them are sound.
+        let values = std::iter::from_fn(move || list.string().ok()).take(count);
+        Ok(ValueList::of_many(values))
     }
 
     pub(super) fn new_array(&mut self) -> Result<NewArray, RecordError> {
