@@ -23,13 +23,14 @@ use crate::submit::Terms;
 use crate::view::called;
 use crate::worker::ssh::{SshWorkers, remote_words};
 use anyhow::{Context, bail};
-use clap::Parser;
+use clap::{Parser, ValueEnum};
 use laboro_api::access::{Access, Role};
 use laboro_api::{Job, TaskState};
 use laboro_core::{JobView, State, TaskId};
-use laboro_hub::config::{KeepSettings, Listen, Settings, TaskSettings};
+use laboro_hub::config::{Durability, KeepSettings, Listen, Settings, TaskSettings};
 use laboro_hub::process::RunningHub;
 use laboro_hub::security::{NewToken, TokenBook};
+use laboro_journal::log;
 use laboro_net::Clock;
 use laboro_plan::Plan;
 use std::io::Write;
@@ -90,6 +91,7 @@ pub(crate) fn run(
         hosts,
         jobs: args.jobs,
         laboro: args.remote_laboro.clone(),
+        options: worker_options(&args),
         dir: make_place(&root, &id, &mut store, &plan, &options)?,
     };
     options.elsewhere = Some(Terms::new(&submit_args(args)?)?);
@@ -102,6 +104,10 @@ pub(crate) fn run(
         // As the hub of a run on one machine: it takes whatever the plan has, and forgets nothing.
         keep: KeepSettings { age_ms: u64::MAX, ..KeepSettings::default() },
         tasks: TaskSettings { tasks_a_submit: usize::MAX, ..TaskSettings::default() },
+        durability: match options.durability {
+            log::Durability::Sync => Durability::Sync,
+            log::Durability::Os | log::Durability::None => Durability::Os,
+        },
         ..Settings::default()
     };
     let hub = laboro_hub::process::start(&settings).with_context(|| {
@@ -119,12 +125,23 @@ pub(crate) fn run(
     Ok(exit)
 }
 
+/// What is said of tasks here and done by the workers.
+fn worker_options(args: &Run) -> Vec<String> {
+    let named = |option: &str, value: Option<clap::builder::PossibleValue>| {
+        value.map(|value| format!("--{option}={}", value.get_name()))
+    };
+    let pin = args.pin_tasks.and_then(|how| named("pin-tasks", how.to_possible_value()));
+    let limits = named("limits", args.limits.to_possible_value());
+    [format!("--grace={}", args.grace)].into_iter().chain(limits).chain(pin).collect()
+}
+
 /// What workers are started with.
 struct Start<'a> {
     hosts: &'a [Host],
     jobs: Option<u32>,
     /// What this program is called there.
     laboro: String,
+    options: Vec<String>,
     /// Of the hub.
     dir: PathBuf,
 }
@@ -175,7 +192,8 @@ fn work(
         let mut workers = SshWorkers::new(access.text(), is_quiet);
         for host in start.hosts {
             let slots = host.slots.or(start.jobs).map(|slots| slots.to_string());
-            let options = slots.iter().flat_map(|slots| ["-j", slots]);
+            let slots = slots.iter().flat_map(|slots| ["-j", slots]);
+            let options = slots.chain(start.options.iter().map(String::as_str));
             let words = remote_words(&start.laboro, options);
             workers.start(&host.name, address.port(), &words).await?;
         }

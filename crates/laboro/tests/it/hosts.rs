@@ -36,6 +36,20 @@ fn tasks_run_on_every_host_and_their_output_comes_back_in_order() {
 }
 
 #[test]
+fn what_is_said_of_tasks_is_passed_to_the_workers() {
+    let rig = Rig::new();
+    program(&rig, "bin/ssh", &SSH.replacen('\n', "\necho \"$*\" >> \"$0.log\"\n", 1));
+    let words = ["-kq", "--pin-tasks", "--limits=none", "--grace=7s", "--durability=os", "--"];
+    let line = ["test -n \"$LABORO_CPUS\" && echo pinned"];
+    let ran = run(&rig, "1/alpha", &[&words[..], &line].concat());
+    assert_eq!(ran.expect(0).out(), "pinned\n");
+    let asked = rig.read("bin/ssh.log");
+    for option in ["-j 1", "--pin-tasks=compact", "--limits=none", "--grace=7s"] {
+        assert!(asked.contains(option), "{option}: {asked}");
+    }
+}
+
+#[test]
 fn what_is_done_does_not_run_again() {
     let rig = Rig::new();
     program(&rig, "bin/ssh", SSH);
