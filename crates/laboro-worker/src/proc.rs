@@ -3,7 +3,7 @@
 
 use std::fs::{self, File};
 use std::io::{ErrorKind, Read};
-use std::os::unix::fs::FileExt;
+use std::os::unix::fs::{FileExt, MetadataExt};
 use std::process;
 
 use libc::pid_t;
@@ -60,6 +60,16 @@ pub(crate) fn proportional_bytes(pid: pid_t) -> Option<u64> {
     let line = text.lines().find_map(|line| line.strip_prefix("Pss:"))?;
     let kib: u64 = line.trim().strip_suffix("kB")?.trim_end().parse().ok()?;
     kib.checked_mul(1024)
+}
+
+/// Whether a process runs this same program.
+pub(crate) fn is_this_program(pid: pid_t) -> bool {
+    let file = |process: &str| {
+        let about = fs::metadata(format!("/proc/{process}/exe")).ok()?;
+        Some((about.dev(), about.ino()))
+    };
+    let own = file("self");
+    own.is_some() && file(&pid.to_string()) == own
 }
 
 /// The children of this process, read from open files: a few microseconds while they are few.

@@ -17,6 +17,11 @@ pub(super) fn run(hub: &crate::args::hub::HubArgs, args: Vec<String>) -> Result<
     if typed.words.is_empty() {
         return Err(Fault::from("No command given to execute."));
     }
+    if !matches!(typed.value("nodes"), None | Some("1" | "1-1")) {
+        return Err(Fault::from(
+            "--nodes cannot be honoured: srun starts its tasks on one worker; sbatch --nodes takes several",
+        ));
+    }
     match variable("SLURM_JOB_ID") {
         Some(job) => step(&typed, &job),
         None => alone(hub, typed),
@@ -39,10 +44,12 @@ fn step(typed: &TypedOptions, job: &str) -> Result<u8, Fault> {
         Some(_) if !typed.has("ntasks") => number("ntasks-per-node", "SLURM_NTASKS")?,
         _ => number("ntasks", "SLURM_NTASKS")?,
     };
-    if !matches!(typed.value("nodes"), None | Some("1" | "1-1")) {
-        return Err(Fault::from(
-            "--nodes cannot be honoured: a step runs on the first worker of its job",
-        ));
+    let nodes = variable("SLURM_JOB_NUM_NODES").filter(|nodes| nodes != "1");
+    if let Some(nodes) = nodes.filter(|_| !typed.has("nodes")) {
+        return Err(Fault::Words(format!(
+            "this job has {nodes} nodes, and a step runs on the first of them only: say srun -N 1 for that, and start \
+             the others by ssh or mpirun (their hosts are in $LABORO_NODE_FILE)"
+        )));
     }
     let dir = typed.value("chdir").map(str::to_owned);
     let appends = matches!(typed.value("open-mode"), Some("a" | "append"));

@@ -139,9 +139,27 @@ fn a_job_is_warned_before_its_time_is_over_and_is_ended_then() {
 }
 
 #[test]
+fn what_starts_a_job_is_not_counted_as_its_memory() {
+    let cluster = Cluster::new();
+    // It waits for the script, to warn it.
+    cluster.says(
+        "sbatch -W --mem=10M -t 1 --signal=B:USR1@10 -o m.txt --wrap 'sleep 1; echo through'",
+    );
+    assert_eq!(cluster.hub.rig.read("m.txt"), "through\n");
+}
+
+#[test]
 fn what_cannot_be_honoured_is_refused_by_name() {
     let cluster = Cluster::new();
     for (line, words) in [
+        (
+            "srun -N 2 true",
+            "srun: error: --nodes cannot be honoured: srun starts its tasks on one worker",
+        ),
+        (
+            "SLURM_JOB_ID=1 SLURM_JOB_NUM_NODES=2 srun true",
+            "this job has 2 nodes, and a step runs on the first",
+        ),
         ("sbatch --colour --wrap true", "sbatch: error: unrecognized option '--colour'"),
         ("sbatch --begin=+2h --wrap true", "Invalid time specification: +2h"),
         ("sbatch -p nowhere --wrap true", "invalid partition specified: nowhere"),

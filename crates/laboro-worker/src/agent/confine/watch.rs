@@ -158,7 +158,9 @@ impl SharedWatch {
             let taken = |process: &Process| {
                 proc::proportional_bytes(process.pid).unwrap_or_else(|| resident(process))
             };
-            let taken = processes.iter().map(taken).sum::<u64>();
+            // What starts and waits for a task is ours: nobody asked for memory for that.
+            let theirs = processes.iter().filter(|process| !proc::is_this_program(process.pid));
+            let taken = theirs.map(taken).sum::<u64>();
             if taken > limit
                 && let Some(watched) = self.lock().watched.get_mut(&key)
             {
