@@ -39,6 +39,22 @@ fn shown(model: &mut Model) -> String {
 }
 
 #[test]
+fn resources_in_use_are_shown_by_kind() {
+    let mut model = model();
+    let resources =
+        json!([{"name": "gpu", "count": 8, "used": 3.5}, {"name": "l", "count": 200, "used": 0.0}]);
+    let workers = json!({"connected": 2, "slots": 4, "slots_used": 2, "memory_bytes": 2_u64 << 30,
+        "memory_used_bytes": 512 << 20, "resources": resources});
+    let seen = serde_json::from_value(json!({ "workers": workers })).unwrap();
+    model.hear(ViewNews::Overview(Box::new(OverviewNews { seen, ..OverviewNews::default() })));
+    let screen = shown(&mut model);
+    assert!(
+        screen.contains("2 of 4 slots in use, memory 512.0 MiB/2.0 GiB, gpu 3.5/8, l"),
+        "{screen}"
+    );
+}
+
+#[test]
 fn keys_lead_from_the_overview_to_an_output_and_back() {
     let mut model = model();
     model.press(Key::Down);

@@ -19,7 +19,8 @@ fn people_see_and_press_what_they_should_in_a_browser() {
     let access = rig.at("hub/access.toml");
     let worker = |name: &str| {
         let words = ["worker", "--access", access.to_str().unwrap(), "--name", name, "-j", "2"];
-        rig.laboro(words).start()
+        let has = ["--with", "cards=[a,b]", "--with", "licences=200", "--with", "memory=1G"];
+        rig.laboro(words.into_iter().chain(has)).start()
     };
     let _workers = [worker("plain"), worker("<b>bold</b>")];
     let here = PathBuf::from(env!("CARGO_MANIFEST_DIR"));

@@ -143,6 +143,24 @@ def a_task_that_does_not_run_says_why():
     command("cancel", str(job))
 
 
+def resources_in_use_have_cards():
+    # Memory and things, of two workers together; what nobody uses is there too.
+    needs = ["--resource", "cards=0.5", "--resource", "licences=3", "--memory", "256M"]
+    command("submit", *needs, "--", "sh", "-c", "while [ ! -e free ]; do sleep 0.02; done")
+    browser.go("#/")
+    cards = """return Object.fromEntries(Array.from(document.querySelectorAll(".card"),
+        (card) => [card.querySelector(".card-title").textContent, card.querySelector("strong").textContent]))"""
+
+    def show(**wanted):
+        browser.until(f"{wanted} is shown", lambda: wanted.items() <= browser.run(cards).items())
+
+    show(cards="0.5 / 4", licences="3 / 400", Memory="256 MiB")
+    top = command("status")
+    assert "cards 0.5/4" in top and "licences 3/400" in top, top
+    (place / "free").touch()
+    show(cards="0 / 4", licences="0 / 400")
+
+
 def names_are_text_everywhere():
     (place / "names.toml").write_text(
         f'[job]\nname = "{SCRIPT}"\n[[task]]\nname = "{SCRIPT}"\ncommand = "echo \'{SCRIPT}\'; echo \'{SCRIPT}\' >&2; exit 1"\n'
@@ -295,6 +313,7 @@ try:
     what_failed_says_why_and_can_be_retried()
     an_output_is_followed_as_it_comes()
     a_task_that_does_not_run_says_why()
+    resources_in_use_have_cards()
     named = names_are_text_everywhere()
     an_array_in_the_graph_has_the_colour_of_what_its_elements_do()
     every_page_shows_something_and_no_trouble(named)
