@@ -363,7 +363,7 @@ impl Converter {
 
     fn setting(&mut self, spec: TaskSpec, task: &Text) -> Result<Arc<Setting>, BadTask> {
         let TaskSpec { dir, env, stdin, output, nice, umask, runner, shell, .. } = &spec;
-        let TaskSpec { placeholders, wrap, signal, .. } = &spec;
+        let TaskSpec { placeholders, wrap, signal, value_names, .. } = &spec;
         let is_usual = dir.is_none()
             && env.is_empty()
             && stdin.is_none()
@@ -374,6 +374,7 @@ impl Converter {
             && shell.is_none()
             && placeholders.is_none()
             && wrap.is_empty()
+            && value_names.is_empty()
             // It goes with a time limit, which may be the task's own.
             && signal.as_ref().or(self.defaults.signal.as_ref()).is_none();
         if is_usual && let Some(usual) = &self.usual_setting {
@@ -442,6 +443,7 @@ impl Converter {
             placeholders,
             wrap,
             warning,
+            value_names: spec.value_names.iter().map(|name| Box::from(name.bytes())).collect(),
         };
         check_zero(setting.dir.as_deref().unwrap_or_default(), task, "dir")?;
         if let laboro_core::Stdin::File(path) = &setting.stdin {

@@ -24,9 +24,14 @@ fn cut(text: &str) -> String {
     }
 }
 
-/// The words of a value as it travels: several are told apart by a byte of their own.
-pub(crate) fn words_of(value: &[u8]) -> String {
-    let mut words = String::new();
+/// The words of a value as it travels, each after its name if it has one: several are told apart by a byte of their own.
+pub(crate) fn words_of(value: &[u8], names: &[Box<[u8]>]) -> String {
+    let mut names = names.iter().map(|name| String::from_utf8_lossy(name));
+    let mut name = || match names.next() {
+        Some(name) if !name.is_empty() => format!("{name}="),
+        _ => String::new(),
+    };
+    let mut words = name();
     let mut bytes = Vec::new();
     let mut is_escaped = false;
     for &byte in value {
@@ -35,6 +40,7 @@ pub(crate) fn words_of(value: &[u8]) -> String {
             0x1f if !is_escaped => {
                 words.push_str(&String::from_utf8_lossy(&bytes));
                 words.push(' ');
+                words.push_str(&name());
                 bytes.clear();
             }
             byte => {
@@ -60,7 +66,9 @@ mod tests {
         assert_eq!(label("join", 1, None), "join");
         assert_eq!(label("", 1, Some("two\nlines")), "two lines");
         assert_eq!(label("", 1, Some(&"é".repeat(100))).chars().count(), CHARS_MAX + 1);
-        assert_eq!(words_of(b"small\x1f3"), "small 3");
-        assert_eq!(words_of(b"a\x1e\x1fb"), "a\x1fb");
+        assert_eq!(words_of(b"small\x1f3", &[]), "small 3");
+        assert_eq!(words_of(b"a\x1e\x1fb", &[]), "a\x1fb");
+        let names = [&b"model"[..], b"", b"seed"].map(Box::from);
+        assert_eq!(words_of(b"small\x1fx\x1f3", &names), "model=small x seed=3");
     }
 }

@@ -172,6 +172,10 @@ pub struct TaskSpec {
     #[serde(default, deserialize_with = "few", skip_serializing_if = "Vec::is_empty")]
     #[schema(value_type = Vec<String>)]
     pub wrap: Vec<Text>,
+    /// What the values of an array are called, in their order, as in `["model", "seed"]`; an empty text for one without a name.
+    #[serde(default, deserialize_with = "few", skip_serializing_if = "Vec::is_empty")]
+    #[schema(value_type = Vec<String>)]
+    pub value_names: Vec<Text>,
     /// A signal before its time is over: `USR1@60s`. Needs `timeout_ms`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub signal: Option<String>,

@@ -160,6 +160,10 @@ pub struct TaskWork {
     /// Of an array's element: its place, from 1, and its value.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub element: Option<u32>,
+    /// What the values are called, in their order; an empty text for one without a name.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    #[schema(value_type = Vec<String>)]
+    pub value_names: Vec<Text>,
     /// The value of this element.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schema(value_type = Option<String>)]

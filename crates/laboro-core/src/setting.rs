@@ -33,6 +33,8 @@ pub struct Setting {
     /// A command before that of the task.
     pub wrap: Vec<Box<[u8]>>,
     pub warning: Option<Warning>,
+    /// In an array whose values have names: what they are called, in their order; empty for one without. For people only.
+    pub value_names: Vec<Box<[u8]>>,
 }
 
 /// A signal that a task gets before its time is over.
@@ -71,9 +73,10 @@ const WRAP: u32 = 13;
 const WARNING: u32 = 14;
 /// No field of a setting: what a worker understands that can be one of several for a task.
 pub(crate) const NODES: u32 = 15;
+const VALUE_NAMES: u32 = 16;
 
 /// By their tags, from 1: what they are called, and whether a worker that ignored one would not do what was asked.
-const FIELDS: [(&str, bool); 15] = [
+const FIELDS: [(&str, bool); 16] = [
     ("dir", false),
     ("env", false),
     ("stdin", false),
@@ -89,6 +92,7 @@ const FIELDS: [(&str, bool); 15] = [
     ("wrap", true),
     ("signal", true),
     ("number of nodes", true),
+    ("names of values", false),
 ];
 
 #[derive(Debug)]
@@ -123,7 +127,11 @@ impl Setting {
         };
         let paths = [&self.dir, &self.stdout, &self.stderr, &self.shell].into_iter().flatten();
         let runner = self.runner.iter().flat_map(|runner| &runner.words);
-        let words = runner.chain(&self.wrap).map(|word| word.len() + 5).sum::<usize>();
+        let words = runner
+            .chain(&self.wrap)
+            .chain(&self.value_names)
+            .map(|word| word.len() + 5)
+            .sum::<usize>();
         stdin + paths.map(|path| path.len()).sum::<usize>() + words
     }
 
@@ -169,6 +177,9 @@ impl Setting {
         if let Some(warning) = self.warning {
             see(WARNING, Value::Warning(warning));
         }
+        if !self.value_names.is_empty() {
+            see(VALUE_NAMES, Value::Words(&self.value_names));
+        }
     }
 
     fn read_field(&mut self, tag: u32, value: &mut Reader<'_>) -> Result<bool, FieldError> {
@@ -195,6 +206,7 @@ impl Setting {
                 }
                 self.warning = Some(Warning { signal, before_ms });
             }
+            VALUE_NAMES => self.value_names = value.list(|from| Ok(from.string()?.into()))?,
             _ => return Ok(false),
         }
         Ok(true)
@@ -220,6 +232,7 @@ impl Setting {
             placeholders: self.placeholders,
             wrap: self.wrap.iter().map(|word| text(word)).collect(),
             warning: self.warning,
+            value_names: self.value_names.clone(),
         }
     }
 

@@ -82,7 +82,8 @@ async fn columns(hub: &Hub, job: &Job, names: &[String]) -> anyhow::Result<Colum
     while let Some((_, result)) = results.next().await? {
         shape.see(&result);
     }
-    Columns::new(value_columns(hub, job).await?, names, shape)
+    let (values, kept) = value_columns(hub, job).await?;
+    Columns::new(values, names, &kept, shape)
 }
 
 /// What was asked for, else what the name of the file says.
@@ -171,9 +172,11 @@ fn draft(path: &Path) -> std::path::PathBuf {
 /// So many arrays are looked at for the number of their values.
 const ARRAYS_LOOKED_AT: usize = 1000;
 
-/// How many values the elements of its arrays have at most: the elements of one array have equally many.
-async fn value_columns(hub: &Hub, job: &Job) -> anyhow::Result<usize> {
+/// How many values the elements of its arrays have at most, and what they are called where all arrays that have names for
+/// them have the same: the elements of one array have equally many.
+async fn value_columns(hub: &Hub, job: &Job) -> anyhow::Result<(usize, Vec<String>)> {
     let (mut most, mut looked_at, mut from) = (0, 0, Some(1));
+    let mut names: Option<Vec<String>> = None;
     while let Some(first) = from {
         let page: Parts =
             hub.get(&format!("jobs/{}/parts?from={first}&limit=1000", job.job)).await?;
@@ -186,8 +189,16 @@ async fn value_columns(hub: &Hub, job: &Job) -> anyhow::Result<usize> {
             }
             let task = hub.task(job.job, part.first).await?;
             most = most.max(row::values(&task).len());
+            let own = task.work.map_or(Vec::new(), |work| work.value_names);
+            let own: Vec<String> = own.iter().map(ToString::to_string).collect();
+            match &mut names {
+                _ if own.is_empty() => {}
+                None => names = Some(own),
+                Some(known) if *known != own => known.clear(),
+                Some(_) => {}
+            }
         }
         from = page.next;
     }
-    Ok(most)
+    Ok((most, names.unwrap_or_default()))
 }

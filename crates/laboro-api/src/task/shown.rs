@@ -159,6 +159,8 @@ impl TaskWork {
             Warning { signal: warning.signal, before }.to_string()
         });
         let variables = setting.env.iter();
+        self.value_names =
+            setting.value_names.iter().map(|name| Text::from(name.as_ref())).collect();
         self.env = variables
             .map(|(name, value)| (Text::from(name.as_ref()).to_string(), value.as_ref().into()))
             .collect();
@@ -166,10 +168,12 @@ impl TaskWork {
 }
 
 fn label_of(view: &TaskView) -> String {
+    let names = view.work.as_ref().and_then(|work| work.setting());
+    let names = names.map_or(&[][..], |setting| &setting.value_names);
     let words = view
         .element
         .as_ref()
-        .map(|element| words_of(value(&element.values, element.position).bytes()));
+        .map(|element| words_of(value(&element.values, element.position).bytes(), names));
     let number = view.element.as_ref().map_or(view.task.number(), |one| one.position + 1);
     // One without a name is called by its numbers.
     let id = format!("{}/{}", view.task.job.0, view.task.number());

@@ -17,7 +17,8 @@ fn setting() -> impl Strategy<Value = Setting> {
     let env = prop::collection::vec((text(), text()), 0..3);
     let numbers = (any::<Option<i32>>(), any::<Option<u32>>(), any::<Option<u32>>());
     let wrap = prop::collection::vec(text(), 0..3);
-    let programs = (prop::option::of(runner()), path(), wrap, prop::option::of(warning()));
+    let names = prop::collection::vec(text(), 0..3);
+    let programs = (prop::option::of(runner()), path(), wrap, prop::option::of(warning()), names);
     (path(), env, stdin(), path(), path(), numbers, programs).prop_map(
         |(
             dir,
@@ -26,7 +27,7 @@ fn setting() -> impl Strategy<Value = Setting> {
             stdout,
             stderr,
             (nice, umask, placeholders),
-            (runner, shell, wrap, warning),
+            (runner, shell, wrap, warning, value_names),
         )| {
             Setting {
                 dir,
@@ -41,6 +42,7 @@ fn setting() -> impl Strategy<Value = Setting> {
                 wrap,
                 warning,
                 placeholders,
+                value_names,
             }
         },
     )

@@ -49,10 +49,11 @@ impl ResultShape {
 }
 
 impl Columns {
-    /// `names` are for the values; those that have none are `value_1`, `value_2` and so on.
+    /// `names` are for the values, else those `kept` with the job; values that have none are `value_1`, `value_2` and so on.
     pub(super) fn new(
         values: usize,
         names: &[String],
+        kept: &[String],
         results: ResultShape,
     ) -> anyhow::Result<Columns> {
         if names.len() > values {
@@ -65,8 +66,15 @@ impl Columns {
             COLUMNS.iter().map(|&(name, kind)| ExportColumn { name: name.to_owned(), kind });
         let mut all: Vec<ExportColumn> = fixed.collect();
         for at in 0..values {
-            let name = names.get(at).cloned().unwrap_or_else(|| format!("value_{}", at + 1));
-            if name.is_empty() || all.iter().any(|column| column.name == name) {
+            let is_known = |name: &str| all.iter().any(|column| column.name == name);
+            let kept = kept.get(at).filter(|name| names.is_empty() && !name.is_empty());
+            let kept = kept.map(|name| match is_known(name) {
+                true => format!("value_{name}"),
+                false => name.clone(),
+            });
+            let name = names.get(at).cloned().or(kept.filter(|name| !is_known(name)));
+            let name = name.unwrap_or_else(|| format!("value_{}", at + 1));
+            if name.is_empty() || is_known(&name) {
                 return Err(usage(format!(
                     "--columns: {name:?} is empty or the name of another column"
                 )));

@@ -25,6 +25,10 @@ pub(crate) fn spec(part: &Part) -> TaskSpec {
     let mut spec = with_settings(settings);
     if let Part::Array(array) = part {
         spec.placeholders = array.carried_placeholders();
+        let names = array.values.columns().iter().map(|column| column.key.as_deref());
+        if names.clone().any(|name| name.is_some()) {
+            spec.value_names = names.map(|name| Text::from(name.unwrap_or_default())).collect();
+        }
     }
     let is_line = match part {
         Part::Task(task) => matches!(task.work, Work::Shell { .. }),

@@ -81,6 +81,7 @@ fn happenings() -> Vec<(&'static str, Vec<Event>)> {
         ("added-shell", vec![Event::Added(Box::new(added_shell()))]),
         ("added-placeholders", vec![Event::Added(Box::new(added_placeholders()))]),
         ("added-wrap", vec![Event::Added(Box::new(added_wrapped()))]),
+        ("added-value-names", vec![Event::Added(Box::new(added_with_names()))]),
         ("preds-added", vec![Event::PredsAdded { task: task(9), preds: vec![task(7), array()] }]),
         (
             "renewed",
@@ -401,6 +402,14 @@ fn added_wrapped() -> Added {
     let wrap = vec![bytes(b"numactl"), bytes(b"--localalloc")];
     let warning = Some(Warning { signal: 10, before_ms: 60_000 });
     let setting = Arc::new(Setting { wrap, warning, ..Setting::default() });
+    let mut added = added_masked();
+    added.tasks[0].work = Some(Arc::new(Work::script(".sh", bytes(b"true\n"), setting)));
+    added
+}
+
+fn added_with_names() -> Added {
+    let value_names = vec![bytes(b"model"), bytes(b""), bytes(b"seed")];
+    let setting = Arc::new(Setting { value_names, ..Setting::default() });
     let mut added = added_masked();
     added.tasks[0].work = Some(Arc::new(Work::script(".sh", bytes(b"true\n"), setting)));
     added

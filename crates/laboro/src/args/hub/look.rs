@@ -70,7 +70,8 @@ pub(crate) struct Export {
     #[arg(long, value_enum)]
     pub(crate) format: Option<ExportFormat>,
 
-    /// Names for the columns of values, such as model,seed. Default: value_1, value_2 and so on.
+    /// Names for the columns of values, such as model,seed. Default: those that the job was submitted with, else value_1,
+    /// value_2 and so on.
     #[arg(long, value_name = "NAME,...", value_delimiter = ',')]
     pub(crate) columns: Vec<String>,
 

@@ -44,6 +44,24 @@ fn sweep() -> Whole {
 }
 
 #[test]
+fn values_keep_the_names_that_they_were_submitted_with() {
+    let hub = Whole::new();
+    hub.rig.write("sheet.csv", "sample,name1,job\ns1,a.fq,x\n");
+    let words = ["--header", ":", "-a", "sheet.csv", "--", "echo", "{sample}", "{name1}", "{job}"];
+    hub.run(&[&["submit", "--wait"], &words[..]].concat()).expect(0);
+    let head = |words: &[&str]| hub.run(words).expect(0).out().lines().next().unwrap().to_owned();
+    assert!(head(&["export"]).ends_with(",message,sample,name1,value_job"));
+    assert!(head(&["export", "--columns=a,b,c"]).ends_with(",message,a,b,c"));
+    let task = hub.run(&["tasks", "--json", "last"]).expect(0).events();
+    assert_eq!(task[0]["label"], "sample=s1 name1=a.fq job=x");
+    // The same of a run here, and of one without names for all its lists.
+    hub.run(&[&["run", "-q"], &words[..]].concat()).expect(0);
+    assert!(head(&["export", "--run"]).ends_with(",message,sample,name1,value_job"));
+    hub.run(&["submit", "--wait", "--", "echo", ":::", "v"]).expect(0);
+    assert!(head(&["export", "--hub"]).ends_with(",message,value_1"));
+}
+
+#[test]
 fn a_database_has_a_row_per_attempt_with_named_values_and_parts_of_results() {
     let hub = sweep();
     hub.run(&["export", "-o", "t.sqlite", "--columns=model,seed"]).expect(0).says("job 1: 10 rows");
