@@ -48,12 +48,15 @@ fn main() {
         "{:<28} {:>9} {:>9} {:>9} {:>9} {:>12}",
         "case", "create", "lease", "complete", "core time", "bytes/task"
     );
-    for graph in [false, true] {
+    for (case, graph, needs) in [
+        ("independent", false, Needs::default()),
+        ("graph", true, Needs::default()),
+        ("fractions, two variants", false, half_a_gpu()),
+    ] {
         for batch in [1, 100] {
-            let case =
-                format!("{} in batches of {batch}", if graph { "graph" } else { "independent" });
+            let case = format!("{case} in batches of {batch}");
             if wanted(&case) {
-                run(&case, tasks, graph, batch);
+                run(&case, tasks, graph, batch, &needs);
             }
         }
     }
@@ -105,8 +108,17 @@ fn submit(job: SubmitTo, tasks: Vec<TaskSpec>, arrays: Vec<ArraySpec>) -> Comman
     Command::Submit(Submit { job, tasks, arrays, ..Submit::new("default") })
 }
 
+/// Half a GPU, or two slots and half of another kind.
+fn half_a_gpu() -> Needs {
+    let half = |kind: &str| vec![(Name::from(kind), Request::Some(Amount::of_parts(5_000)))];
+    let other = Needs { slots: 2, resources: half("old-gpu"), ..Needs::default() };
+    Needs { resources: half("gpu"), variants: vec![other], ..Needs::default() }
+}
+
 fn join(hub: &mut Hub) {
-    let join = Join::new("default", "w", "bench", SessionId(1));
+    let mut join = Join::new("default", "w", "bench", SessionId(1));
+    join.capacity.resources =
+        vec![("gpu".into(), Supply::of(50)), ("old-gpu".into(), Supply::of(50))];
     hub.step(Time(2), ask(Command::Join(join)));
 }
 
@@ -132,7 +144,7 @@ fn success_of(effects: Vec<Effect>, done: &mut usize) -> Vec<Ask> {
     ask(Command::Report(Report { worker, results: results.collect() }))
 }
 
-fn run(case: &str, tasks: usize, graph: bool, batch: u32) {
+fn run(case: &str, tasks: usize, graph: bool, batch: u32, needs: &Needs) {
     let mut hub = hub();
     join(&mut hub);
     let open = JobOptions { open: true, ..JobOptions::default() };
@@ -158,10 +170,13 @@ fn run(case: &str, tasks: usize, graph: bool, batch: u32) {
                 .collect()
         })
         .collect();
+    let profiles = vec![Profile { needs: needs.clone(), ..Profile::default() }];
     let mut create = Duration::ZERO;
     let mut on_core = core_time();
     for layer in specs {
-        let command = submit(SubmitTo::Add(JobId(1)), layer, Vec::new());
+        let (job, profiles) = (SubmitTo::Add(JobId(1)), profiles.clone());
+        let submit = Submit { job, tasks: layer, profiles, ..Submit::new("default") };
+        let command = Command::Submit(submit);
         let start = Instant::now();
         hub.step(Time(4), ask(command));
         create += start.elapsed();

@@ -104,7 +104,7 @@ pub struct Grant {
     pub work: Option<Arc<Work>>,
     /// Of a task with variants, with the needs of the one that was taken.
     pub profile: Arc<Profile>,
-    pub share: Option<Box<Share>>,
+    pub share: Option<Arc<Share>>,
     pub memo: Option<Arc<[u8]>>,
     pub role: Role,
 }

@@ -94,7 +94,7 @@ pub enum Event {
         lease: LeaseNo,
         worker: WorkerId,
         until: Option<Time>,
-        share: Option<Box<Share>>,
+        share: Option<Arc<Share>>,
     },
     Finished {
         task: TaskId,

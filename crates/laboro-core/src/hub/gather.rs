@@ -224,7 +224,7 @@ impl Hub {
             let member = self.presence.member(first).expect("who is gathered is here");
             let worker = self.ledger().workers().get(first);
             let needs = &self.ledger().lanes().class(handle).needs;
-            let share = policy::share(member, worker, needs, 0).map(|share| *share);
+            let share = policy::share(member, worker, needs, 0);
             let others = workers[1..].iter().map(|&other| self.ledger().workers().get(other).id);
             let others: Vec<WorkerId> = others.collect();
             let share = match others.is_empty() {
@@ -232,7 +232,7 @@ impl Hub {
                 false => Some(Share { nodes: others, ..share.unwrap_or_default() }),
             };
             let offer = member.push.expect("who is gathered takes what is sent");
-            (share.map(Box::new), self.presence.offer(offer).lease_ms)
+            (share.map(Arc::new), self.presence.offer(offer).lease_ms)
         };
         let task = self.head_of(lane);
         let mut grant = self.grant(task, first, lease_ms, share);

@@ -121,7 +121,7 @@ impl Hub {
         let record = ledger.record_of(task).map(|handle| ledger.task(handle));
         let Some(Phase::Leased { lease }) = record.map(|record| record.phase) else { return };
         let lease = ledger.workers().lease(lease);
-        if !lease.nodes.is_empty() {
+        if lease.next_node.some().is_some() {
             self.revoke(task.job, &vec![(task.index, task.index)]);
         }
     }

@@ -5,7 +5,7 @@ use super::Hub;
 use super::gather::Gathers;
 use super::policy::{self, Choice, Fit, Room, Taker};
 use crate::effect::{Effect, Element, Grant, Role};
-use crate::event::Event;
+use crate::event::{Event, Share};
 use crate::id::{GroupId, TaskId};
 use crate::ledger::{ClassHandle, LaneHandle, OfferHandle, Phase, WorkerHandle};
 use crate::presence::OfferKind;
@@ -311,7 +311,7 @@ impl Hub {
             let share = {
                 let member = self.presence.member(taker.worker).expect("who takes is a member");
                 let worker = self.ledger.read().workers().get(taker.worker);
-                policy::share(member, worker, needs, variant)
+                policy::share(member, worker, needs, variant).map(Arc::new)
             };
             grants.push(self.grant(task, taker.worker, taker.lease_ms, share));
             room.reserve(needs, is_alone);
@@ -324,6 +324,7 @@ impl Hub {
     }
 
     /// The task that stands first in a lane; of an array, its first fresh element.
+    #[inline]
     pub(super) fn head_of(&self, lane: LaneHandle) -> TaskId {
         let ledger = self.ledger();
         let head = ledger.lanes().lane(lane).head;
@@ -336,12 +337,13 @@ impl Hub {
         TaskId::new(id.job, first.expect("a gate stands in a lane for its fresh elements"))
     }
 
+    #[inline]
     pub(super) fn grant(
         &mut self,
         task: TaskId,
         worker: WorkerHandle,
         lease_ms: Option<u64>,
-        share: Option<Box<crate::event::Share>>,
+        share: Option<Arc<Share>>,
     ) -> Grant {
         let lease = self.ledger().next_lease();
         let until = lease_ms.map(|ms| self.ledger.now().after_ms(ms));

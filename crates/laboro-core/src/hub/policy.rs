@@ -125,12 +125,7 @@ fn is_small(needs: &Needs) -> bool {
 }
 
 /// What of its worker's resources a task gets that goes this way.
-pub(super) fn share(
-    member: &Member,
-    worker: &Worker,
-    needs: &Needs,
-    variant: u8,
-) -> Option<Box<Share>> {
+pub(super) fn share(member: &Member, worker: &Worker, needs: &Needs, variant: u8) -> Option<Share> {
     if needs.resources.is_empty() && variant == 0 {
         return None;
     }
@@ -139,7 +134,7 @@ pub(super) fn share(
         (name.clone(), portion.expect("what is leased fits"))
     };
     let portions = needs.resources.iter().map(portion).collect();
-    Some(Box::new(Share { portions, variant, nodes: Vec::new() }))
+    Some(Share { portions, variant, nodes: Vec::new() })
 }
 
 static NOTHING: Supply = Supply { count: 0, items: Vec::new() };

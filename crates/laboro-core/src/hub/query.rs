@@ -244,11 +244,12 @@ impl Hub {
         }
         match record.phase {
             Phase::Leased { lease } => {
+                let others = ledger.workers().nodes_of(lease);
+                let others = others.map(|node| ledger.workers().lease(node).worker);
+                view.nodes = others.map(|other| ledger.workers().get(other).name.clone()).collect();
                 let lease = ledger.workers().lease(lease);
                 let worker = ledger.workers().get(lease.worker);
                 view.lease = Some(lease.no);
-                let others = lease.nodes.iter().map(|&node| ledger.workers().lease(node).worker);
-                view.nodes = others.map(|other| ledger.workers().get(other).name.clone()).collect();
                 view.attempts.push(AttemptView {
                     number: 0,
                     worker: worker.id,

@@ -83,7 +83,7 @@ impl Ledger {
             }
             Event::Leased { task, lease, worker, until, share } => {
                 self.actor = (Some(*worker), None);
-                self.leased(*task, *lease, *worker, *until, share.as_deref());
+                self.leased(*task, *lease, *worker, *until, share.as_ref());
             }
             Event::Finished { task, worker, outcome, then, words } => {
                 self.actor = (Some(*worker), Some(*outcome));

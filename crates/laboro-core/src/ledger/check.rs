@@ -173,7 +173,7 @@ impl Ledger {
             let (task, variant) = (this.task, this.variant());
             let is_its_own = match self.tasks[task].phase {
                 Phase::Leased { lease: first } if this.is_node => {
-                    self.workers.lease(first).nodes.contains(&lease)
+                    self.workers.nodes_of(first).any(|node| node == lease)
                 }
                 phase => phase == Phase::Leased { lease },
             };

@@ -9,6 +9,7 @@ use super::restore::{
     Restore, RestoredArray, RestoredAttempt, RestoredExtra, RestoredJob, RestoredPhase,
     RestoredTask, RestoredTasks, RestoredWorker,
 };
+use super::workers::Term;
 use crate::event::{Event, Ranges};
 use crate::id::{JobId, TaskId};
 use crate::task::{NewArray, Profile, State};
@@ -208,8 +209,8 @@ impl Ledger {
                     lease: lease.no,
                     worker: id,
                     started: lease.started,
-                    until: lease.until,
-                    period_ms: lease.period_ms,
+                    until: lease.term.map(|term| term.until),
+                    period_ms: lease.term.map(Term::period_ms),
                     share: lease.share.clone(),
                 });
             }

@@ -4,6 +4,7 @@
 use super::handle::{JobHandle, LaneHandle, TaskHandle};
 use super::reading::Ledger;
 use super::record::{Phase, Record};
+use super::workers::Term;
 use crate::id::{JobId, TaskId, WorkerId};
 use crate::task::State;
 use std::fmt::Write;
@@ -56,8 +57,8 @@ impl Ledger {
                     lease.no,
                     self.id_of(lease.task),
                     lease.started,
-                    lease.until,
-                    lease.period_ms,
+                    lease.term.map(|term| term.until),
+                    lease.term.map(Term::period_ms),
                     lease.share
                 )?;
             }

@@ -146,6 +146,7 @@ impl<'a> Ring<'a> {
 impl Iterator for Ring<'_> {
     type Item = TaskHandle;
 
+    #[inline]
     fn next(&mut self) -> Option<TaskHandle> {
         loop {
             let edge = self.next?;

@@ -110,6 +110,7 @@ impl Ledger {
     }
 
     /// One of its tasks is in this state now.
+    #[inline]
     fn end_or_unend(&mut self, job: JobHandle, to: State) {
         if to.is_over() {
             self.end_if_over(job);
@@ -119,6 +120,7 @@ impl Ledger {
     }
 
     /// Who waits for its end is told when the command is done, if it is still so then.
+    #[inline]
     fn note_if_idle(&mut self, group: GroupId) {
         if self.group(group).counts.active() == 0 {
             self.idle_groups.insert(group);
@@ -261,15 +263,17 @@ impl Ledger {
         let needs = &self.profiles.get(profile).needs;
         let ended = self.workers.end(lease, needs);
         let slots = needs.way(ended.variant()).slots_in_all();
-        for &node in &ended.nodes {
+        let mut next = ended.next_node;
+        while let Some(node) = next.some() {
             let kept = self.workers.end(node, needs);
+            next = kept.next_node;
             self.loosened.push(kept.worker);
             self.freed_nodes.push((kept.worker, self.id_of(handle), kept.no));
         }
         let account = self.jobs[job].as_ref().expect("a job in use is there").account;
         self.lanes.free_slots(account, slots);
-        if let Some(until) = ended.until {
-            self.timers.remove(&(until, Timer::Lease(ended.no, lease)));
+        if let Some(term) = ended.term {
+            self.timers.remove(&(term.until, Timer::Lease(ended.no, lease)));
         }
         if self.loosened.last() != Some(&ended.worker) {
             self.loosened.push(ended.worker);

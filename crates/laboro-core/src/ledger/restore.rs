@@ -6,7 +6,7 @@ use super::lanes::{End, Turns};
 use super::load::Scale;
 use super::reading::{Ledger, Timer};
 use super::record::{Extra, Past, Phase, Record};
-use super::workers::{NewLease, Tally, TrackRecord};
+use super::workers::{NewLease, Tally, Term, TrackRecord};
 use crate::event::{Ranges, Share};
 use crate::id::{GroupId, JobId, LeaseNo, Name, TaskId, Time, WorkerId};
 use crate::job::JobOptions;
@@ -74,7 +74,7 @@ pub enum Restore {
         started: Time,
         until: Option<Time>,
         period_ms: Option<u64>,
-        share: Option<Box<Share>>,
+        share: Option<Arc<Share>>,
     },
 }
 
@@ -253,14 +253,15 @@ impl Ledger {
                 let worker = self.live_worker(*worker);
                 let profile = self.profiles.get(self.tasks[handle].profile);
                 let is_alone = self.tasks[handle].is_suspect(profile) || profile.needs.nodes > 0;
-                let lease = self.workers.grant_all(
+                // An earlier version did not keep how long it was given for.
+                let period_ms = |until: Time| period_ms.unwrap_or(until.since_ms(*started));
+                let lease = self.workers.grant(
                     NewLease {
                         no: *no,
                         task: handle,
                         worker,
                         started: *started,
-                        until: *until,
-                        period_ms: *period_ms,
+                        term: until.map(|until| Term::new(until, period_ms(until))),
                         share: share.clone(),
                         is_alone,
                         is_node: false,

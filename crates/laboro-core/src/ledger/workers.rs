@@ -11,6 +11,8 @@ use crate::view::Standing;
 use hashbrown::HashMap;
 use smallvec::SmallVec;
 use std::collections::BTreeMap;
+use std::num::NonZeroU64;
+use std::sync::Arc;
 
 #[derive(Debug)]
 pub(crate) struct Worker {
@@ -67,23 +69,40 @@ pub(crate) struct Tally {
 pub(crate) const RECENT: usize = 10;
 const TALLIES: usize = 8;
 
+/// Kept small on purpose, as records are: one line of a processor's cache.
 #[derive(Debug)]
 pub(crate) struct Lease {
     pub(crate) no: LeaseNo,
     pub(crate) task: TaskHandle,
     pub(crate) worker: WorkerHandle,
     pub(crate) started: Time,
-    pub(crate) until: Option<Time>,
-    /// How long it was given for, which a restart gives it once more.
-    pub(crate) period_ms: Option<u64>,
-    pub(crate) share: Option<Box<Share>>,
-    is_alone: bool,
-    /// By which other workers are kept for its task.
-    pub(crate) nodes: Box<[LeaseHandle]>,
-    /// It keeps its worker for a task that runs on another.
-    pub(crate) is_node: bool,
+    pub(crate) term: Option<Term>,
+    pub(crate) share: Option<Arc<Share>>,
     prev: LeaseHandle,
     next: LeaseHandle,
+    /// The next of those by which other workers are kept for its task.
+    pub(crate) next_node: LeaseHandle,
+    is_alone: bool,
+    /// It keeps its worker for a task that runs on another.
+    pub(crate) is_node: bool,
+}
+
+/// What a lease has that ends by itself.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Term {
+    pub(crate) until: Time,
+    period_ms: NonZeroU64,
+}
+
+impl Term {
+    pub(crate) fn new(until: Time, period_ms: u64) -> Term {
+        Term { until, period_ms: NonZeroU64::new(period_ms).unwrap_or(NonZeroU64::MIN) }
+    }
+
+    /// How long it was given for, which a restart gives it once more.
+    pub(crate) fn period_ms(self) -> u64 {
+        self.period_ms.get()
+    }
 }
 
 #[derive(Debug, Default)]
@@ -201,9 +220,19 @@ impl Workers {
         self.workers[worker].last_lease.some()
     }
 
-    pub(crate) fn grant(&mut self, grant: NewLease, needs: &Needs) -> LeaseHandle {
-        let NewLease { no, task, worker, started, until, period_ms, share, is_alone, is_node } =
-            grant;
+    /// The leases that keep other workers for the task of this one.
+    pub(crate) fn nodes_of(&self, lease: LeaseHandle) -> impl Iterator<Item = LeaseHandle> + '_ {
+        let mut next = self.leases[lease].next_node;
+        std::iter::from_fn(move || {
+            let here = next.some()?;
+            next = self.leases[here].next_node;
+            Some(here)
+        })
+    }
+
+    #[inline]
+    fn grant_one(&mut self, grant: NewLease, needs: &Needs) -> LeaseHandle {
+        let NewLease { no, task, worker, started, term, share, is_alone, is_node } = grant;
         let needs = needs.way(variant(share.as_deref()));
         let holder = &mut self.workers[worker];
         let prev = holder.last_lease;
@@ -224,14 +253,13 @@ impl Workers {
             task,
             worker,
             started,
-            until,
-            period_ms,
+            term,
             share,
-            is_alone,
-            nodes: Box::default(),
-            is_node,
             prev,
             next: LeaseHandle::NONE,
+            next_node: LeaseHandle::NONE,
+            is_alone,
+            is_node,
         });
         let holder = &mut self.workers[worker];
         holder.last_lease = handle;
@@ -243,28 +271,28 @@ impl Workers {
         handle
     }
 
-    /// The same, with the other workers that the share names.
-    pub(crate) fn grant_all(&mut self, grant: NewLease, needs: &Needs) -> LeaseHandle {
-        let others = grant.share.iter().flat_map(|share| &share.nodes);
-        let others: Vec<NewLease> = others
-            .map(|&node| NewLease {
-                no: grant.no,
-                task: grant.task,
-                worker: self.find(node).expect("events name only workers that are there"),
-                started: grant.started,
-                until: None,
-                period_ms: None,
-                share: None,
-                is_alone: true,
-                is_node: true,
-            })
-            .collect();
-        let handle = self.grant(grant, needs);
-        if !others.is_empty() {
-            let nodes = others.into_iter().map(|other| self.grant(other, needs)).collect();
-            self.leases[handle].nodes = nodes;
+    /// With the other workers that its share names.
+    pub(crate) fn grant(&mut self, grant: NewLease, needs: &Needs) -> LeaseHandle {
+        let several = grant.share.as_ref().filter(|share| !share.nodes.is_empty()).cloned();
+        let handle = self.grant_one(grant, needs);
+        if let Some(share) = several {
+            self.grant_nodes(handle, &share.nodes, needs);
         }
         handle
+    }
+
+    #[cold]
+    fn grant_nodes(&mut self, first: LeaseHandle, nodes: &[WorkerId], needs: &Needs) {
+        let Lease { no, task, started, .. } = self.leases[first];
+        let mut last = first;
+        for &node in nodes {
+            let worker = self.find(node).expect("events name only workers that are there");
+            let (term, share, is_alone, is_node) = (None, None, true, true);
+            let grant = NewLease { no, task, worker, started, term, share, is_alone, is_node };
+            let handle = self.grant_one(grant, needs);
+            self.leases[last].next_node = handle;
+            last = handle;
+        }
     }
 
     pub(crate) fn end(&mut self, handle: LeaseHandle, needs: &Needs) -> Lease {
@@ -273,14 +301,13 @@ impl Workers {
             task: TaskHandle::NONE,
             worker: WorkerHandle::NONE,
             started: Time(0),
-            until: None,
-            period_ms: None,
+            term: None,
             share: None,
-            is_alone: false,
-            nodes: Box::default(),
-            is_node: false,
             prev: LeaseHandle::NONE,
             next: LeaseHandle::NONE,
+            next_node: LeaseHandle::NONE,
+            is_alone: false,
+            is_node: false,
         };
         let lease = self.leases.release(handle, vacant);
         let needs = needs.way(lease.variant());
@@ -332,9 +359,8 @@ pub(crate) struct NewLease {
     pub(crate) task: TaskHandle,
     pub(crate) worker: WorkerHandle,
     pub(crate) started: Time,
-    pub(crate) until: Option<Time>,
-    pub(crate) period_ms: Option<u64>,
-    pub(crate) share: Option<Box<Share>>,
+    pub(crate) term: Option<Term>,
+    pub(crate) share: Option<Arc<Share>>,
     pub(crate) is_alone: bool,
     pub(crate) is_node: bool,
 }
@@ -411,5 +437,15 @@ impl TrackRecord {
     pub(crate) fn tally(&self, job: JobId) -> Tally {
         let found = self.tallies.iter().find(|tally| tally.job == job);
         found.copied().unwrap_or(Tally { job, good: 0, bad: 0 })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_lease_fits_in_64_bytes() {
+        assert!(size_of::<Lease>() <= 64, "a lease takes {} bytes", size_of::<Lease>());
     }
 }

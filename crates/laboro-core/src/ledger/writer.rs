@@ -34,6 +34,7 @@ impl LedgerWriter {
         self.now
     }
 
+    #[inline]
     pub(crate) fn post(&mut self, event: Event) {
         self.ledger.apply(self.now, &event);
         self.posted.push(event);

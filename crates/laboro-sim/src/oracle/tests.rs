@@ -223,7 +223,7 @@ fn wanting(parts: u64) -> Oracle {
 /// A lease of one of them, with whole gpus and a part of one.
 fn leased_gpus(index: u32, items: u128, shared: Option<(u8, u16)>, variant: u8) -> Event {
     let portion = Portion { items, shared, ..Portion::default() };
-    let share = Some(Box::new(Share {
+    let share = Some(Arc::new(Share {
         portions: vec![("gpu".into(), portion)],
         variant,
         nodes: Vec::new(),
@@ -308,7 +308,7 @@ fn leased_nodes(index: u32, workers: &[u32]) -> Event {
         lease: LeaseNo::new(1, index.into()),
         worker: WorkerId(workers[0]),
         until: None,
-        share: Some(Box::new(Share { nodes, ..Share::default() })),
+        share: Some(Arc::new(Share { nodes, ..Share::default() })),
     }
 }
 

@@ -6,7 +6,7 @@ use crate::ledger::handle::{LaneHandle, TaskHandle};
 use crate::ledger::lanes::End;
 use crate::ledger::reading::{Ledger, Timer};
 use crate::ledger::record::{Past, Phase, Record};
-use crate::ledger::workers::NewLease;
+use crate::ledger::workers::{NewLease, Term};
 use crate::task::{Outcome, State};
 use std::sync::Arc;
 
@@ -17,7 +17,7 @@ impl Ledger {
         no: LeaseNo,
         worker: WorkerId,
         until: Option<Time>,
-        share: Option<&Share>,
+        share: Option<&Arc<Share>>,
     ) {
         self.next_lease = self.next_lease.max(no.count() + 1);
         let worker = self.live_worker(worker);
@@ -45,14 +45,13 @@ impl Ledger {
             task: handle,
             worker,
             started,
-            until,
-            period_ms: until.map(|until| until.since_ms(started)),
-            share: share.map(|share| Box::new(share.clone())),
+            term: until.map(|until| Term::new(until, until.since_ms(started))),
+            share: share.cloned(),
             is_alone: record.is_suspect(profile) || needs.nodes > 0,
             is_node: false,
         };
         let slots = needs.way(share.map_or(0, |share| share.variant)).slots_in_all();
-        let lease = self.workers.grant_all(grant, needs);
+        let lease = self.workers.grant(grant, needs);
         self.tasks[handle].phase = Phase::Leased { lease };
         let account = self.job(job).account;
         self.lanes.take_slots(account, slots);
@@ -229,7 +228,9 @@ impl Ledger {
         }
         // A late result may still count, unless the attempt was revoked, or ran on several workers of which one is lost:
         // it is stopped on the first then.
-        if matches!(why, ReturnReason::Lapsed | ReturnReason::Left) && lease.nodes.is_empty() {
+        if matches!(why, ReturnReason::Lapsed | ReturnReason::Left)
+            && lease.next_node.some().is_none()
+        {
             record.extra_mut().lapsed = Some((lease.no, worker));
         }
         (handle, worker)
@@ -251,10 +252,10 @@ impl Ledger {
         for (until, timer) in timers {
             match timer {
                 Timer::Lease(_, lease) => {
-                    let Some(period_ms) = self.workers.lease(lease).period_ms else { continue };
-                    let later = at.after_ms(period_ms);
+                    let Some(term) = &mut self.workers.lease_mut(lease).term else { continue };
+                    let later = at.after_ms(term.period_ms());
+                    term.until = later;
                     self.move_timer(until, timer, later);
-                    self.workers.lease_mut(lease).until = Some(later);
                 }
                 // An hour of the clock, whatever became of the clock.
                 Timer::Begin(_) => {}

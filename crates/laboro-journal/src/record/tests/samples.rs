@@ -252,7 +252,7 @@ fn pieces() -> Vec<(&'static str, Vec<Event>)> {
                 started: Time(AT.0 - 4000),
                 until: Some(AT.after_ms(26_000)),
                 period_ms: Some(30_000),
-                share: Some(Box::new(share())),
+                share: Some(Arc::new(share())),
             }),
         ),
         (
@@ -264,7 +264,7 @@ fn pieces() -> Vec<(&'static str, Vec<Event>)> {
                 started: Time(AT.0 - 4000),
                 until: None,
                 period_ms: None,
-                share: Some(Box::new(parts())),
+                share: Some(Arc::new(parts())),
             }),
         ),
         (
@@ -276,7 +276,7 @@ fn pieces() -> Vec<(&'static str, Vec<Event>)> {
                 started: Time(AT.0 - 4000),
                 until: None,
                 period_ms: None,
-                share: Some(Box::new(nodes())),
+                share: Some(Arc::new(nodes())),
             }),
         ),
     ]
@@ -520,7 +520,7 @@ fn leased(number: u32, share: Option<Share>) -> Event {
         lease: LeaseNo::new(2, u64::from(number) + 990),
         worker: WorkerId(5),
         until: Some(AT.after_ms(30_000)),
-        share: share.map(Box::new),
+        share: share.map(Arc::new),
     }
 }
 

@@ -92,7 +92,7 @@ fn attempts() -> impl Strategy<Value = Event> {
             lease,
             worker,
             until,
-            share: share.map(Box::new)
+            share: share.map(Arc::new)
         }),
         finished.prop_map(|(task, worker, outcome, then, words)| Event::Finished {
             task,
@@ -195,7 +195,7 @@ fn restore() -> impl Strategy<Value = Restore> {
             started,
             until,
             period_ms: until.map(|until| until.0),
-            share: share.map(Box::new)
+            share: share.map(Arc::new)
         }),
     ]
 }

@@ -8,6 +8,7 @@ use laboro_core::{
     Amount, Event, LeaseNo, Outcome, Portion, ReturnReason, Share, TaskId, Then, Time, Words,
     WorkerId,
 };
+use std::sync::Arc;
 
 const TASK_GIVEN: u8 = 1;
 const LEASE_GIVEN: u8 = 2;
@@ -191,12 +192,13 @@ impl Decoder<'_> {
         };
         let mut share = match flags & SHARE_GIVEN {
             0 => None,
-            _ if flags & FULL_SHARE != 0 => Some(Box::new(self.full_share()?)),
-            _ => Some(Box::new(self.share()?)),
+            _ if flags & FULL_SHARE != 0 => Some(self.full_share()?),
+            _ => Some(self.share()?),
         };
         if flags & NODES_GIVEN != 0 {
             share.get_or_insert_default().nodes = self.nodes()?;
         }
+        let share = share.map(Arc::new);
         self.last.set_task(Line::Leased, task);
         (self.last.lease, self.last.until) = (lease, until);
         Ok(Event::Leased { task, lease, worker, until, share })

@@ -10,6 +10,7 @@ use laboro_core::restore::{
     RestoredTask, RestoredTasks, RestoredWorker,
 };
 use laboro_core::{Demand, Fields, JobOptions, LeaseNo, Share, State, TaskId, WorkKind};
+use std::sync::Arc;
 
 const INDEX_GIVEN: u8 = 1;
 const PROFILE_GIVEN: u8 = 2;
@@ -337,10 +338,10 @@ impl Decoder<'_> {
                     share: match tag {
                         tag::RESTORED_LEASE_NODES => {
                             let share = self.full_share()?;
-                            Some(Box::new(Share { nodes: self.nodes()?, ..share }))
+                            Some(Arc::new(Share { nodes: self.nodes()?, ..share }))
                         }
-                        tag::RESTORED_LEASE_FULL => Some(Box::new(self.full_share()?)),
-                        _ => self.option(|from| from.share().map(Box::new))?,
+                        tag::RESTORED_LEASE_FULL => Some(Arc::new(self.full_share()?)),
+                        _ => self.option(|from| from.share().map(Arc::new))?,
                     },
                 }
             }
