@@ -5,7 +5,6 @@
 
 mod accounts;
 
-use super::front::Front;
 use super::handle::{
     AccountHandle, ClassHandle, JobHandle, LaneHandle, ProfileHandle, QueueHandle, TaskHandle,
 };
@@ -15,7 +14,7 @@ use crate::config::Shares;
 use crate::id::{GroupId, Name};
 use crate::task::{Demand, Needs};
 pub(crate) use accounts::most_slots;
-use accounts::{Account, GroupQueue, Place, Queue};
+use accounts::{Account, GroupQueue, Place, Queue, Rota};
 use hashbrown::HashMap;
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -55,7 +54,7 @@ pub(crate) struct Class {
     /// Its tasks want a worker that has nothing else.
     pub(crate) is_alone: bool,
     /// Those of owners that may have more.
-    queues: Front<(Place, QueueHandle)>,
+    queues: Rota,
     /// Where it stands in its group.
     filed: Option<(Place, LaneOrder)>,
     /// How many lanes are listed, and how many point here at all.
@@ -73,7 +72,7 @@ impl Class {
             needs: Arc::default(),
             limit_ms: None,
             is_alone: false,
-            queues: Front::default(),
+            queues: Rota::default(),
             filed: None,
             listed: 0,
             users: 0,

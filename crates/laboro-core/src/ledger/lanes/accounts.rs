@@ -5,6 +5,8 @@
 //! A change of one account costs O(log owners) for each class in which it has something to do. An account without
 //! competition is not even sorted in: its place is looked up when another one comes.
 
+mod rota;
+
 use super::{LaneOrder, Lanes};
 use crate::config::Shares;
 use crate::id::{GroupId, Name};
@@ -12,6 +14,7 @@ use crate::ledger::front::Front;
 use crate::ledger::handle::{AccountHandle, ClassHandle, LaneHandle, QueueHandle};
 use crate::task::Needs;
 use crate::view::OwnerView;
+pub(super) use rota::Rota;
 use smallvec::SmallVec;
 use std::ops::Bound;
 use std::sync::Arc;
@@ -229,7 +232,7 @@ impl Lanes {
         class: ClassHandle,
     ) -> impl Iterator<Item = (u64, impl Iterator<Item = LaneHandle> + '_)> + '_ {
         let class = &self.classes[class];
-        class.queues.iter().map(|&(_, queue)| {
+        class.queues.iter().map(|(_, queue)| {
             let queue = &self.queues[queue];
             let account = &self.accounts[queue.account];
             let left = account.max_slots.map(|most| most.saturating_sub(account.slots));
@@ -355,7 +358,7 @@ impl Lanes {
     fn first_other(&self, group: GroupId, account: AccountHandle) -> Option<AccountHandle> {
         let &(.., class) = self.groups[group.at()].heads.first()?;
         let queues = self.classes[class].queues.iter();
-        queues.map(|&(_, queue)| self.queues[queue].account).find(|&other| other != account)
+        queues.map(|(_, queue)| self.queues[queue].account).find(|&other| other != account)
     }
 
     /// Does everything stand where it belongs? Walks over all of it.
