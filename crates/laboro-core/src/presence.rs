@@ -31,6 +31,8 @@ pub(crate) struct Presence {
     pub(crate) watches: BTreeMap<Token, Scope>,
     /// How often a worker came, went, or could take more or less than before.
     comings: u64,
+    /// Workers that did so since somebody looked, or that are gathered now or are not any more.
+    changed: Vec<WorkerHandle>,
     /// Classes that lost a worker which was gathered for them.
     strayed: Vec<ClassHandle>,
 }
@@ -166,8 +168,20 @@ impl Presence {
     /// What the worker can take is not what it was.
     pub(crate) fn note_coming(&mut self, worker: WorkerHandle) {
         self.comings += 1;
+        self.changed.push(worker);
         let class = self.member_mut(worker).and_then(|member| member.gathered.take());
         self.strayed.extend(class);
+    }
+
+    /// It is kept free for a task of this class, or for none.
+    pub(crate) fn set_gathered(&mut self, worker: WorkerHandle, class: Option<ClassHandle>) {
+        let Some(member) = self.member_mut(worker) else { return };
+        member.gathered = class;
+        self.changed.push(worker);
+    }
+
+    pub(crate) fn drain_changed(&mut self) -> impl Iterator<Item = WorkerHandle> + '_ {
+        self.changed.drain(..)
     }
 
     /// Rises with every worker that comes, goes, or can take more or less.
@@ -191,6 +205,7 @@ impl Presence {
             return Vec::new();
         };
         self.comings += 1;
+        self.changed.push(worker);
         self.strayed.extend(member.gathered);
         if let Some(timer) = member.timer {
             self.timers.remove(&(timer, Due::Worker(worker)));
@@ -285,6 +300,7 @@ impl Presence {
             group,
         });
         self.admit(worker).push = Some(offer);
+        self.note_coming(worker);
         offer
     }
 
@@ -293,7 +309,11 @@ impl Presence {
         let kind = OfferKind::Answer { token, most };
         let offer = WaitingOffer { worker, kind, lease_ms, until: Some(until), turn: 0, group };
         let offer = self.offers.insert(offer);
-        self.admit(worker).answers.push(offer);
+        let member = self.admit(worker);
+        member.answers.push(offer);
+        if member.push.is_some() {
+            self.note_coming(worker);
+        }
         self.answers.insert(token, offer);
         self.timers.insert((until, Due::Offer(offer)));
         if ends_with_group {
@@ -344,6 +364,9 @@ impl Presence {
             member.answers.retain(|other| *other != offer);
             if member.push == Some(offer) {
                 member.push = None;
+            }
+            if member.push.is_some() && member.answers.is_empty() {
+                self.note_coming(gone.worker);
             }
         }
         gone

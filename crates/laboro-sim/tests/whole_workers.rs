@@ -1,7 +1,8 @@
 //! Twenty thousand tasks of four kinds on fifty workers: a slot, four slots, half a gpu, two whole workers. Time is made
 //! up; what runs where is counted here once more, by nothing but what the hub sends out. Whenever it is looked at, nobody is idle
 //! who could run something that is ready, except the few that are reserved; and tasks that take two workers start within
-//! a bound, however many small ones there are.
+//! a bound, however many small ones there are. The same while workers are lost and come back, and the hub starts anew. A
+//! hub that lets small tasks go first is found out.
 
 use laboro_core::*;
 use std::collections::{BTreeMap, BTreeSet};
@@ -14,6 +15,10 @@ const TASKS_A_JOB: u32 = 100;
 const JUDGED_EVERY: u32 = 5;
 /// How long a task takes at most.
 const LONGEST_MS: u64 = 2_000;
+/// A wide task starts within this time of its turn, or of the last fault since.
+const BOUND_MS: u64 = 2 * LONGEST_MS;
+/// Ends of tasks between two faults, where there are any.
+const FAULT_EVERY: u32 = 150;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 enum Kind {
@@ -52,6 +57,11 @@ impl Archive for Kept {}
 
 struct World {
     hub: Hub,
+    /// What a hub that is broken does: small tasks go before those that take two workers.
+    starves: bool,
+    /// Those that are away.
+    away: Vec<u32>,
+    faults: u32,
     now: Time,
     dice: u64,
     loads: BTreeMap<WorkerId, Load>,
@@ -71,11 +81,14 @@ struct World {
 }
 
 impl World {
-    fn new() -> World {
+    fn new(starves: bool) -> World {
         let config = Config::default();
         let (hub, _) = Hub::begin(Ledger::default(), config, Time(0), 1);
         let mut world = World {
             hub,
+            starves,
+            away: Vec::new(),
+            faults: 0,
             now: Time(0),
             dice: 88_172_645_463_325_252,
             loads: BTreeMap::new(),
@@ -90,25 +103,64 @@ impl World {
             reserved_ms: 0,
             ended: 0,
         };
-        for number in 0..WORKERS {
-            let name = format!("w{number:02}");
-            let session = SessionId(number.into());
-            let mut join = Join::new("default", name.as_str(), "test", session);
-            join.capacity = Capacity::slots(SLOTS);
-            // Every second one.
-            if number % 2 == 0 {
-                join.capacity.resources = vec![("gpu".into(), Supply::of(1))];
-            }
-            let joined = world.step(vec![Command::Join(join)]);
-            let Some(Reply::Joined { worker, .. }) = joined.into_iter().next() else {
-                panic!("it may come")
-            };
-            world.loads.insert(worker, Load::default());
-            world.gpus.extend((number % 2 == 0).then_some(worker));
-            let (worker, route) = (WorkerRef::Id(worker), Route::Push { ahead: 0 });
-            world.step(vec![Command::Offer(Offer { worker, route, lease_ms: None })]);
-        }
+        (0..WORKERS).for_each(|number| world.join(number));
         world
+    }
+
+    fn join(&mut self, number: u32) {
+        let name = format!("w{number:02}");
+        let session = SessionId(number.into());
+        let mut join = Join::new("default", name.as_str(), "test", session);
+        join.capacity = Capacity::slots(SLOTS);
+        // Every second one.
+        if number.is_multiple_of(2) {
+            join.capacity.resources = vec![("gpu".into(), Supply::of(1))];
+        }
+        let joined = self.step(vec![Command::Join(join)]);
+        let Some(Reply::Joined { worker, .. }) = joined.into_iter().next() else {
+            panic!("it may come")
+        };
+        self.loads.entry(worker).or_default();
+        self.gpus.extend(number.is_multiple_of(2).then_some(worker));
+        let (worker, route) = (WorkerRef::Id(worker), Route::Push { ahead: 0 });
+        self.step(vec![Command::Offer(Offer { worker, route, lease_ms: None })]);
+    }
+
+    /// A worker leaves or is lost, one comes back, or the hub starts anew on what it had.
+    fn go_wrong(&mut self) {
+        self.faults += 1;
+        self.first_since = None;
+        match self.draw(8) {
+            0 => {
+                let mut ledger = Ledger::default();
+                let now = self.now;
+                self.hub.ledger().condense(&mut |event| ledger.apply(now, &event));
+                self.hub = Hub::begin(ledger, Config::default(), now, 1).0;
+                self.reserved.clear();
+                let there = (0..WORKERS).filter(|number| !self.away.contains(number));
+                there.collect::<Vec<u32>>().into_iter().for_each(|number| self.join(number));
+            }
+            1..=3 if !self.away.is_empty() => {
+                let at = self.draw(self.away.len() as u64) as usize;
+                let number = self.away.swap_remove(at);
+                self.join(number);
+            }
+            _ if self.away.len() < 5 => {
+                let number = self.draw(WORKERS.into()) as u32;
+                if self.away.contains(&number) {
+                    return;
+                }
+                let name = format!("w{number:02}").into();
+                let worker = WorkerRef::Name { group: "default".into(), name };
+                let how =
+                    if self.draw(2) == 0 { Leaving::Gone } else { Leaving::Away { grace_ms: 0 } };
+                self.step(vec![Command::Leave(Leave { worker, session: None, how })]);
+                self.away.push(number);
+                // What it had was taken back in the same step.
+                self.loads.retain(|worker, _| worker.0 != number);
+            }
+            _ => {}
+        }
     }
 
     fn draw(&mut self, below: u64) -> u64 {
@@ -123,11 +175,15 @@ impl World {
         let asks = commands.into_iter().enumerate();
         let asks = asks.map(|(at, command)| Ask { token: Token(at as u64 + 1), command });
         let batch = self.hub.step(self.now, asks.collect());
-        let leased: Vec<Event> = batch.events.clone();
-        for event in leased {
-            if let Event::Leased { task, lease, worker, share, .. } = event {
-                let others = share.map_or(Vec::new(), |share| share.nodes);
-                self.started(task, lease, std::iter::once(worker).chain(others).collect());
+        for event in batch.events.clone() {
+            match event {
+                Event::Leased { task, lease, worker, share, .. } => {
+                    let others = share.map_or(Vec::new(), |share| share.nodes.clone());
+                    self.started(task, lease, std::iter::once(worker).chain(others).collect());
+                }
+                Event::Returned { task, .. } => self.returned(task),
+                Event::HeldBack { task, .. } => panic!("{task} is lost that often"),
+                _ => {}
             }
         }
         let mut replies = Vec::new();
@@ -162,6 +218,24 @@ impl World {
         self.running.insert((self.now.after_ms(takes), lease), (kind, task, workers));
     }
 
+    fn returned(&mut self, task: TaskId) {
+        let found = self.running.iter().find(|(_, (_, other, _))| *other == task);
+        let key = found.map(|(key, _)| *key).expect("it ran");
+        let (kind, _, workers) = self.running.remove(&key).expect("just found");
+        self.free(kind, &workers);
+        self.ready.get_mut(&task.job).expect("it was submitted").1 += 1;
+    }
+
+    fn free(&mut self, kind: Kind, workers: &[WorkerId]) {
+        for worker in workers {
+            let load = self.loads.get_mut(worker).expect("it is there");
+            load.slots -= if kind == Kind::FourSlots { 4 } else { 1 };
+            load.halves -= u32::from(kind == Kind::HalfGpu);
+            load.tasks -= 1;
+            load.is_whole = false;
+        }
+    }
+
     /// The next that ends, and all that end with it.
     fn end_next(&mut self) {
         let Some((&(at, _), _)) = self.running.first_key_value() else { return };
@@ -171,13 +245,7 @@ impl World {
             && entry.key().0 == at
         {
             let ((_, lease), (kind, task, workers)) = entry.remove_entry();
-            for worker in &workers {
-                let load = self.loads.get_mut(worker).expect("it is there");
-                load.slots -= if kind == Kind::FourSlots { 4 } else { 1 };
-                load.halves -= u32::from(kind == Kind::HalfGpu);
-                load.tasks -= 1;
-                load.is_whole = false;
-            }
+            self.free(kind, &workers);
             self.ended += 1;
             let lease = LeaseRef::Number { task, lease };
             let (outcome, message, memo) = (Outcome::Success, None, None);
@@ -189,7 +257,8 @@ impl World {
 
     fn submit(&mut self, kind: Kind) {
         let mut submit = Submit::new("default");
-        submit.profiles = vec![Profile { needs: kind.needs(), ..Profile::default() }];
+        let priority = i32::from(self.starves && kind != Kind::TwoWorkers);
+        submit.profiles = vec![Profile { needs: kind.needs(), priority, ..Profile::default() }];
         submit.arrays = vec![ArraySpec::numbered("", TASKS_A_JOB, Work::Named)];
         // It is numbered when the hub answers, and tasks of it start in the same step.
         let job = JobId(self.ready.len() as u32 + 1);
@@ -245,15 +314,18 @@ impl World {
     }
 }
 
-#[test]
-fn no_worker_is_idle_beside_tasks_that_fit_and_wide_ones_start_in_time() {
-    let mut world = World::new();
-    for number in 0..JOBS {
+/// Submits and ends tasks until there is nothing left, with faults or without.
+fn play(jobs: u32, has_faults: bool, starves: bool) -> World {
+    let mut world = World::new(starves);
+    for number in 0..jobs {
         // The first forty are there from the beginning, all kinds in turn; the others come one by one.
         world.submit(KINDS[number as usize % KINDS.len()]);
         world.judge();
         for step in 0..if number < 40 { 0 } else { 60 } {
             world.end_next();
+            if has_faults && world.ended / FAULT_EVERY > world.faults {
+                world.go_wrong();
+            }
             // Looking costs more than going on.
             if step % JUDGED_EVERY == 0 {
                 world.judge();
@@ -269,6 +341,12 @@ fn no_worker_is_idle_beside_tasks_that_fit_and_wide_ones_start_in_time() {
             break;
         }
     }
+    world
+}
+
+#[test]
+fn no_worker_is_idle_beside_tasks_that_fit_and_wide_ones_start_in_time() {
+    let world = play(JOBS, false, false);
     let World { longest_wait_ms, longest_reserved_ms, reserved_most, reserved_ms, .. } = world;
     let all_ms = world.now.0 * u64::from(WORKERS);
     println!(
@@ -283,9 +361,27 @@ fn no_worker_is_idle_beside_tasks_that_fit_and_wide_ones_start_in_time() {
     // Two for the task that takes two, and one each for a task of four slots and one with half a gpu that were passed over
     // too often.
     assert!(reserved_most <= 4, "{reserved_most} workers were reserved at once");
-    assert!(longest_wait_ms <= 2 * LONGEST_MS, "a wide task waited {longest_wait_ms} ms");
+    assert!(longest_wait_ms <= BOUND_MS, "a wide task waited {longest_wait_ms} ms");
     assert!(
         longest_reserved_ms <= 2 * LONGEST_MS,
         "a worker was reserved {longest_reserved_ms} ms"
+    );
+}
+
+#[test]
+fn wide_tasks_start_in_time_while_workers_are_lost_and_the_hub_starts_anew() {
+    let World { ended, faults, longest_wait_ms, .. } = play(JOBS / 2, true, false);
+    println!("{ended} tasks, {faults} faults; wide tasks waited {longest_wait_ms} ms at most");
+    assert_eq!(ended, JOBS / 2 * TASKS_A_JOB, "all of them end");
+    assert!(faults > 20, "only {faults} things went wrong");
+    assert!(longest_wait_ms <= BOUND_MS, "a wide task waited {longest_wait_ms} ms");
+}
+
+#[test]
+fn a_hub_that_lets_wide_tasks_wait_for_all_small_ones_is_found_out() {
+    let waited_ms = play(40, false, true).longest_wait_ms;
+    assert!(
+        waited_ms > BOUND_MS,
+        "a wide task waited {waited_ms} ms, which is no longer than it may"
     );
 }

@@ -5,15 +5,18 @@
 //!
 //! A class gathers for one task at a time, and only where there are enough workers: all of them are chosen at once, so no
 //! two tasks wait for each other's. A class that lacks workers only because they are gathered for others is the next to
-//! gather. One that loses a worker lets the others go and begins anew. Choosing looks at every worker of the group; a class
-//! for which there are too few looks again only when a worker has come or changed.
+//! gather. One that loses a worker lets the others go and begins anew. Who is chosen comes from a pool of the class
+//! (`pools`); a class for which there are too few looks again only when a worker has come or changed.
+
+mod pools;
 
 use super::Hub;
 use super::policy;
 use crate::effect::{Effect, Grant, Node, Role};
 use crate::event::Share;
-use crate::id::{GroupId, Time, WorkerId};
+use crate::id::{GroupId, WorkerId};
 use crate::ledger::{Class, ClassHandle, Ledger, WorkerHandle};
+use pools::Pools;
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
@@ -27,6 +30,7 @@ pub(super) struct Gathers {
     next: BTreeMap<GroupId, (ClassHandle, u64)>,
     /// How often a gathering has ended.
     ended: u64,
+    pools: Pools,
 }
 
 #[derive(Debug)]
@@ -67,41 +71,51 @@ impl Gathers {
 }
 
 impl Hub {
+    /// Whatever happened to workers is told to those who choose some of them.
+    pub(super) fn note_changes(&mut self) {
+        let pools = &mut self.passes.gathers.pools;
+        self.presence.drain_changed().for_each(|worker| pools.note(worker));
+    }
+
+    /// The worker has ended something.
+    pub(super) fn note_end(&mut self, worker: WorkerHandle) {
+        self.passes.gathers.pools.note(worker);
+    }
+
     /// Chooses workers for the next task of the class, if there are enough.
     pub(super) fn gather(&mut self, handle: ClassHandle) {
-        let ledger = self.ledger.read();
+        self.note_changes();
+        let (ledger, now) = (self.ledger.read(), self.ledger.now());
         let class = ledger.lanes().class(handle);
         let (group, serial, wanted) = (class.group, class.serial, class.needs.nodes as usize);
-        let (mut found, mut elsewhere) = (Vec::new(), 0);
-        for worker in ledger.workers().from(WorkerId::default()) {
-            if ledger.workers().get(worker).group != group || !self.can_be_node(worker, class) {
-                continue;
-            }
-            match self.presence.member(worker).is_some_and(|member| member.gathered.is_some()) {
-                true => elsewhere += 1,
-                false => found.push((self.busy_since(worker), worker)),
-            }
-        }
         let gathers = &mut self.passes.gathers;
         gathers.short.remove(&handle);
         gathers.next.retain(|_, (next, _)| *next != handle);
-        if found.len() < wanted {
+        let pool = gathers.pools.look(handle, ledger, &self.presence, now);
+        let (free, all) = pool.counts();
+        if free < wanted {
             let comings = self.presence.comings() + gathers.ended;
             gathers.short.insert(handle, (serial, comings));
-            if found.len() + elsewhere >= wanted {
+            if all >= wanted {
                 gathers.next.insert(group, (handle, serial));
             }
             return;
         }
-        found.sort_unstable();
-        let workers: Vec<WorkerHandle> =
-            found.into_iter().take(wanted).map(|(_, worker)| worker).collect();
+        let workers = pool.best(wanted, ledger);
         for &worker in &workers {
-            let member = self.presence.member_mut(worker).expect("who can be a node is here");
-            member.gathered = Some(handle);
+            self.set_gathered(worker, handle);
         }
         let gather = Gather { serial, workers, free: 0, is_broken: false };
         self.passes.gathers.under_way.insert(handle, gather);
+    }
+
+    /// What it was kept free for so far is for another to take.
+    fn set_gathered(&mut self, worker: WorkerHandle, handle: ClassHandle) {
+        self.passes.dismiss_keeper(worker);
+        if let Some(member) = self.presence.member_mut(worker) {
+            member.kept_for = None;
+        }
+        self.presence.set_gathered(worker, Some(handle));
     }
 
     /// A worker that has nothing to do takes the place of one that is waited for, which goes back to work.
@@ -110,19 +124,9 @@ impl Hub {
         let at = gather.free;
         let Some(busy) = gather.workers.get_mut(at) else { return };
         let busy = std::mem::replace(busy, worker);
-        if let Some(member) = self.presence.member_mut(busy) {
-            member.gathered = None;
-        }
-        if let Some(member) = self.presence.member_mut(worker) {
-            member.gathered = Some(handle);
-        }
+        self.presence.set_gathered(busy, None);
+        self.set_gathered(worker, handle);
         self.ledger.note_room(busy);
-    }
-
-    /// Idle ones first, then those whose last task began longest ago.
-    fn busy_since(&self, worker: WorkerHandle) -> Option<Time> {
-        let workers = self.ledger().workers();
-        workers.last_lease_of(worker).map(|lease| workers.lease(lease).started)
     }
 
     fn can_be_node(&self, worker: WorkerHandle, class: &Class) -> bool {
@@ -151,9 +155,7 @@ impl Hub {
         }
         let under_way: Vec<ClassHandle> = self.passes.gathers.under_way.keys().copied().collect();
         for handle in under_way {
-            if self.is_complete(handle) {
-                self.start_gathered(handle);
-            }
+            self.start_if_complete(handle);
         }
         let next: Vec<(ClassHandle, u64)> = self.passes.gathers.next.values().copied().collect();
         for (handle, serial) in next {
@@ -162,10 +164,14 @@ impl Hub {
                 self.passes.gathers.next.retain(|_, (next, _)| *next != handle);
             } else if self.passes.gathers.wants(handle, class, self.presence.comings()) {
                 self.gather(handle);
-                if self.is_complete(handle) {
-                    self.start_gathered(handle);
-                }
+                self.start_if_complete(handle);
             }
+        }
+    }
+
+    pub(super) fn start_if_complete(&mut self, handle: ClassHandle) {
+        if self.is_complete(handle) {
+            self.start_gathered(handle);
         }
     }
 
@@ -199,9 +205,8 @@ impl Hub {
         let Some(gather) = self.passes.gathers.under_way.remove(&class) else { return };
         self.passes.gathers.ended += 1;
         for worker in gather.workers {
-            if let Some(member) = self.presence.member_mut(worker)
-                && member.gathered.take_if(|gathered| *gathered == class).is_some()
-            {
+            if self.presence.member(worker).is_some_and(|member| member.gathered == Some(class)) {
+                self.presence.set_gathered(worker, None);
                 self.ledger.note_room(worker);
             }
         }
@@ -248,8 +253,9 @@ impl Hub {
         let mut grant = Some(grant);
         for worker in workers {
             let id = self.ledger().workers().get(worker).id;
+            self.presence.set_gathered(worker, None);
             let member = self.presence.member_mut(worker).expect("who is gathered is here");
-            (member.gathered, member.engaged) = (None, true);
+            member.engaged = true;
             let (session, offer) = (member.session, member.push);
             if let Some(offer) = offer {
                 self.presence.unqueue(offer);

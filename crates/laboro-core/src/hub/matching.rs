@@ -55,6 +55,11 @@ impl Passes {
         }
     }
 
+    /// The worker is not kept free for any class.
+    pub(super) fn dismiss_keeper(&mut self, worker: WorkerHandle) {
+        self.keepers.retain(|_, &mut (_, keeper)| keeper != worker);
+    }
+
     /// The class got something; gives the worker that was kept free for it.
     pub(super) fn served(&mut self, class: ClassHandle) -> Option<WorkerHandle> {
         if let Some(count) = self.counts.get_mut(class.at()) {
@@ -74,6 +79,7 @@ impl Hub {
                 self.dismiss_keepers();
             }
             self.free_nodes();
+            self.note_changes();
             if !self.passes.gathers.is_empty() {
                 self.tend_gathers();
             }
@@ -105,6 +111,7 @@ impl Hub {
     /// The worker may have more room than before. Offers that a class may have tried take a new turn, so
     /// that they are new to it.
     fn serve_again(&mut self, worker: WorkerHandle) {
+        self.note_end(worker);
         let Some(member) = self.presence.member(worker) else { return };
         let offers: SmallVec<[OfferHandle; 4]> =
             member.push.iter().chain(&member.answers).copied().collect();
@@ -223,6 +230,10 @@ impl Hub {
         }
     }
 
+    fn runs_alone(&self, worker: WorkerHandle) -> bool {
+        self.ledger().workers().get(worker).used.alone > 0
+    }
+
     fn has_room(&self, worker: WorkerHandle) -> bool {
         let Some(member) = self.presence.member(worker) else { return false };
         let this = self.ledger().workers().get(worker);
@@ -254,14 +265,17 @@ impl Hub {
             let (max, now) = (self.config.passes_max, self.ledger.now());
             match policy::choose(ledger, presence, &mut self.passes, taker, &room, max, now) {
                 Choice::Nothing => break,
+                // Started at once, so that the next in the same step finds workers for the next task.
                 Choice::Gather(class) => {
                     self.gather(class);
-                    if self.is_gathered(taker.worker) {
+                    self.start_if_complete(class);
+                    if self.is_gathered(taker.worker) || self.runs_alone(taker.worker) {
                         break;
                     }
                 }
                 Choice::StandIn(class) => {
                     self.stand_in(class, taker.worker);
+                    self.start_if_complete(class);
                     break;
                 }
                 Choice::Wait(class) => {
