@@ -53,6 +53,7 @@ fn a_task_arrives_with_all_that_it_needs() {
             runner: None,
             wrap: vec![b"env".as_slice().into(), b"A={}".as_slice().into()],
             warning: Some(Warning { signal: 10, before_ms: 100 }),
+            value_names: Vec::new(),
         }),
     });
     let array = ArraySpec {
