@@ -16,6 +16,7 @@ mod lanes;
 mod load;
 mod moves;
 mod names;
+mod naming;
 mod order;
 mod pages;
 mod profiles;
