@@ -211,8 +211,9 @@ fn mail_is_sent_when_a_job_ends_where_the_hub_allows_it() {
     cluster.until_over();
     assert_eq!(cluster.says(&format!("{failed} 'exit 3'")), "3");
     let mails = || rig.read("hub/mails");
-    until("both are mailed", || mails().contains("ann@") && mails().contains("bob@"));
-    assert!(mails().contains("job 1 (wrap) is done") && mails().contains("job 3 (wrap) failed"));
+    let has_told = |words: &str| mails().contains(words);
+    until("the end is mailed", || has_told("ann@") && has_told("job 1 (wrap) is done"));
+    until("the failure is mailed", || has_told("bob@") && has_told("job 3 (wrap) failed"));
     assert!(!mails().contains("job 2"), "it did not fail");
     // What cannot be mailed is told, and the job is there.
     let told = cluster.sh("sbatch --mail-user=ann --mail-type=END --parsable --wrap true");
