@@ -17,6 +17,7 @@ pub(crate) mod task;
 pub(crate) use run::{Durability, Run, Success};
 
 use clap::{Args as ClapArgs, Parser, Subcommand};
+use std::ffi::OsString;
 use std::path::PathBuf;
 
 /// Runs very many jobs, on one machine or on many.
@@ -25,6 +26,40 @@ use std::path::PathBuf;
 pub(crate) struct Args {
     #[command(subcommand)]
     pub(crate) command: Command,
+}
+
+impl Args {
+    /// What was typed. To describe all commands to clap takes as long as to start this program, so those that are typed
+    /// by the thousand are tried alone; where that fails, all of them are there to say why.
+    pub(crate) fn read() -> Result<Args, clap::Error> {
+        match Command::alone(std::env::args_os().skip(1)) {
+            Some(command) => Ok(Args { command }),
+            None => Args::try_parse(),
+        }
+    }
+}
+
+impl Command {
+    fn alone(mut words: impl Iterator<Item = OsString>) -> Option<Command> {
+        let name = words.next()?;
+        Some(match name.to_str()? {
+            "run" => Command::Run(only(words)?),
+            "submit" => Command::Submit(only(words)?),
+            "jobs" => Command::Jobs(only(words)?),
+            "tasks" => Command::Tasks(only(words)?),
+            "show" => Command::Show(only(words)?),
+            "wait" => Command::Wait(only(words)?),
+            "logs" => Command::Logs(only(words)?),
+            "cancel" => Command::Cancel(only(words)?),
+            _ => return None,
+        })
+    }
+}
+
+/// The words behind the name of a command, if they are right.
+fn only<A: ClapArgs>(words: impl Iterator<Item = OsString>) -> Option<A> {
+    let command = A::augment_args(clap::Command::new("laboro").no_binary_name(true));
+    A::from_arg_matches(&command.try_get_matches_from(words).ok()?).ok()
 }
 
 /// In the help, commands stand in the order below but for these, which are grouped by what they are for.

@@ -34,8 +34,6 @@ mod tunnel;
 mod view;
 mod worker;
 
-use clap::Parser;
-
 #[global_allocator]
 static ALLOCATOR: allocator::Allocator = allocator::Allocator;
 
@@ -46,7 +44,7 @@ fn main() -> std::process::ExitCode {
     if let Some(status) = slurm::main_if_called().or_else(hq::main_if_called) {
         return status;
     }
-    let args = match args::Args::try_parse() {
+    let args = match args::Args::read() {
         Ok(args) => args,
         Err(error) => {
             let typed: Vec<String> =
