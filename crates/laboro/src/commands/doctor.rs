@@ -213,7 +213,7 @@ fn clock(hub_ms: u64) -> Finding {
             "clock",
             format!("{} s apart from the hub's: displayed times are wrong; use NTP", apart / 1000),
         ),
-        false => good("clock", "the same the same as the hub's"),
+        false => good("clock", "the same as the hub's"),
     }
 }
 

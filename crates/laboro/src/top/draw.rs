@@ -54,13 +54,13 @@ fn bottom(model: &Model) -> Line<'_> {
     }
     let keys = match model.view {
         View::Overview | View::Jobs => {
-            " ↑↓ move  Enter open  h hold  r release  t retry  c cancel  Tab next  q quit"
+            " q quit  ↑↓ move  Enter open  h hold  r release  t retry  c cancel  Tab next"
         }
-        View::Workers => " ↑↓ move  d drain  s stop  e eject  p pardon  l lift  Tab next  q quit",
+        View::Workers => " q quit  ↑↓ move  d drain  s stop  e eject  p pardon  l lift  Tab next",
         View::Job(..) => {
-            " ↑↓ move  Enter open  Esc back  f filter  h hold  r release  t retry  c cancel"
+            " Esc back  ↑↓ move  Enter open  f filter  h hold  r release  t retry  c cancel"
         }
-        View::Task(..) => " ↑↓ scroll  Esc back  h hold  r release  t retry  c cancel  q quit",
+        View::Task(..) => " Esc back  ↑↓ scroll  h hold  r release  t retry  c cancel  q quit",
     };
     Line::from(keys).dim()
 }
@@ -137,29 +137,36 @@ fn job_table(
     title: &'static str,
 ) {
     let now = now_ms();
+    let is_narrow = is_narrow(area);
+    let bar_wide = if is_narrow { 4 } else { 16 };
     let rows = jobs.iter().map(|job| {
         let took = time_of_job(job, now);
         Row::new([
             Cell::from(job.job.to_string()),
             Cell::from(safe(&job.name.to_string())),
             Cell::from(job.state.word()).fg(color_of_job(job.state)),
-            Cell::from(bar(&job.counts, 16)),
+            Cell::from(bar(&job.counts, bar_wide.into())),
             Cell::from(format!("{}/{}", job.counts.finished(), job.tasks)),
             Cell::from(job.counts.failed.to_string()),
             Cell::from(took),
         ])
     });
     let widths = [
-        Constraint::Length(6),
+        Constraint::Length(if is_narrow { 5 } else { 6 }),
         Constraint::Min(10),
         Constraint::Length(9),
-        Constraint::Length(16),
-        Constraint::Length(15),
-        Constraint::Length(7),
+        Constraint::Length(bar_wide),
+        Constraint::Length(if is_narrow { 9 } else { 15 }),
+        Constraint::Length(if is_narrow { 6 } else { 7 }),
         Constraint::Length(8),
     ];
     let heads = ["job", "name", "state", "", "finished", "failed", "took"];
     table(frame, area, model, title.to_owned(), Table::new(rows, widths), &heads);
+}
+
+/// Room for what matters, not for everything.
+fn is_narrow(area: Rect) -> bool {
+    area.width < 80
 }
 
 fn table(
@@ -205,6 +212,8 @@ fn job(frame: &mut Frame<'_>, area: Rect, model: &mut Model, state: Option<TaskS
     };
     let [facts, list] = Layout::vertical([Constraint::Length(4), Constraint::Min(3)]).areas(area);
     let (job, past) = (&news.job, &news.past);
+    let is_narrow = is_narrow(area);
+    let bar_wide = if is_narrow { 12 } else { 40 };
     let name = safe(&job.name.to_string());
     let mut lines = vec![
         Line::from(vec![
@@ -214,7 +223,8 @@ fn job(frame: &mut Frame<'_>, area: Rect, model: &mut Model, state: Option<TaskS
             Span::from(format!(" in {}", safe(&job.group.to_string()))).dim(),
         ]),
         Line::from(
-            [vec![Span::raw(" ")], bar(&job.counts, 40).spans, counts_words(&job.counts)].concat(),
+            [vec![Span::raw(" ")], bar(&job.counts, bar_wide).spans, counts_words(&job.counts)]
+                .concat(),
         ),
     ];
     if past.durations.count > 0 {
@@ -233,12 +243,12 @@ fn job(frame: &mut Frame<'_>, area: Rect, model: &mut Model, state: Option<TaskS
     let now = now_ms();
     let rows = news.tasks.iter().map(|task| task_row(task, now));
     let widths = [
+        Constraint::Length(if is_narrow { 6 } else { 9 }),
+        Constraint::Min(8),
         Constraint::Length(9),
-        Constraint::Min(12),
-        Constraint::Length(10),
-        Constraint::Length(9),
-        Constraint::Length(9),
-        Constraint::Length(16),
+        Constraint::Length(if is_narrow { 7 } else { 9 }),
+        Constraint::Length(8),
+        Constraint::Length(if is_narrow { 12 } else { 16 }),
     ];
     let which = state.map_or("all", TaskState::word);
     let title = format!(" tasks: {which} ");

@@ -33,7 +33,11 @@ fn model() -> Model {
 }
 
 fn shown(model: &mut Model) -> String {
-    let mut terminal = Terminal::new(TestBackend::new(80, 24)).unwrap();
+    shown_at(80, model)
+}
+
+fn shown_at(columns: u16, model: &mut Model) -> String {
+    let mut terminal = Terminal::new(TestBackend::new(columns, 24)).unwrap();
     terminal.draw(|frame| draw::screen(frame, model)).unwrap();
     terminal.backend().to_string()
 }
@@ -142,6 +146,23 @@ fn letters_for_workers_do_nothing_elsewhere() {
     for letter in "dsepl".chars() {
         assert_eq!(model.press(Key::Letter(letter)), Wish::Nothing);
         assert!(model.asks.is_none());
+    }
+}
+
+#[test]
+fn jobs_fit_in_60_columns() {
+    let mut model = model();
+    let screen = shown_at(60, &mut model);
+    let heads = ["job", "name", "state", "finished", "failed", "took"];
+    for words in heads.into_iter().chain(["newer", "running", "4/6", "q quit", "c cancel"]) {
+        assert!(screen.contains(words), "{words} is not in {screen}");
+    }
+    model.press(Key::Open);
+    let (job, past, tasks) = (job(8, "newer"), JobHistory::default(), vec![task(1)]);
+    model.hear(ViewNews::Job(Box::new(JobNews { job, past, tasks })));
+    let screen = shown_at(60, &mut model);
+    for words in ["3 done", "2 running", "1 failed", "2 to go", "exit code 3"] {
+        assert!(screen.contains(words), "{words} is not in {screen}");
     }
 }
 
