@@ -14,6 +14,7 @@ mod own_access;
 mod shared_identity;
 mod socket;
 mod standby_redirect;
+mod version;
 
 pub use helpers::read_kept;
 pub use own_access::prepare;
@@ -162,6 +163,7 @@ pub fn start(settings: &Settings) -> Result<RunningHub, HubError> {
     claim::check(&settings.dir)?;
     let (mut journal, ledger, front) = HubJournal::open(settings)?;
     let claim = Claim::take(&settings.dir)?;
+    version::note(&settings.dir);
 
     let clock = Clock::start();
     let identity = Identity::open(&settings.dir, &settings.names)?;

@@ -44,6 +44,17 @@ pub(crate) enum JournalCommand {
         /// A directory that does not exist yet.
         to: PathBuf,
     },
+    /// Ask an older laboro whether it could go on with this journal: it reads a copy, and what it finds is compared.
+    /// Exits with 3 if it could not. Changes nothing; a hub may be running.
+    DowngradeCheck {
+        /// The journal's directory, or that of the hub or run it belongs to.
+        dir: PathBuf,
+        /// The older program.
+        older: PathBuf,
+        /// A hub's settings, which the older program is to understand, too.
+        #[arg(long, value_name = "FILE")]
+        config: Option<PathBuf>,
+    },
     /// After damage: save what can be saved and print what was lost. Exits with 3 if anything was.
     Repair {
         /// The journal's directory, or that of the hub or run it belongs to.

@@ -1,6 +1,7 @@
-//! `laboro journal`: check, copy, backup, repair.
+//! `laboro journal`: check, copy, backup, repair, and whether there is a way back.
 
 mod copy;
+mod downgrade;
 mod stream;
 
 use crate::args::journal::{Journal, JournalCommand};
@@ -35,6 +36,9 @@ pub(crate) fn run(args: Journal) -> anyhow::Result<Exit> {
                 report.last_number
             ))?;
             Ok(Exit::Done)
+        }
+        JournalCommand::DowngradeCheck { dir, older, config } => {
+            downgrade::run(&found(dir)?, &older, config.as_deref())
         }
         JournalCommand::Repair { dir } => {
             let repair = log::repair(&found(dir)?)?;

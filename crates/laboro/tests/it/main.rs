@@ -43,5 +43,6 @@ mod surroundings;
 mod terminal;
 mod tunnel;
 mod typed;
+mod upgrade;
 mod words;
 mod workers;
