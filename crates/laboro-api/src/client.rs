@@ -23,6 +23,7 @@ use hyper::body::Incoming;
 use hyper::header::{ACCEPT, AUTHORIZATION, CONTENT_TYPE, HOST, LOCATION, RANGE};
 use hyper::{Method, Request, Response, StatusCode};
 use laboro_net::SecurityError;
+use laboro_net::trace::{self, TraceParent};
 use places::Places;
 use serde::Serialize;
 use serde::de::DeserializeOwned;
@@ -321,6 +322,11 @@ impl Client {
             .header(crate::API_VERSION_HEADER, crate::API_VERSION);
         if let Some(token) = &self.target.token {
             request = request.header(AUTHORIZATION, format!("Bearer {token}"));
+        }
+        // What is submitted within a trace is a part of it.
+        let parent = std::env::var(trace::PARENT).ok();
+        if let Some(parent) = parent.and_then(|text| TraceParent::parse(&text)) {
+            request = request.header(trace::HEADER, parent.to_string());
         }
         request.body(body).map_err(|_| ClientError::BadRequest { what: format!("`{path}`") })
     }

@@ -13,8 +13,9 @@ use super::text::Text;
 use array::array_of;
 use check::{check_defaults, check_settings, check_zero};
 use laboro_core::{ArraySpec, Backoff, CallWork, CommandWork, Name, Needs, Profile, Setting, Work};
+use laboro_net::trace;
 use laboro_plan::{Filler, Settings};
-use std::collections::{HashMap, HashSet};
+use std::collections::{BTreeMap, HashMap, HashSet};
 use std::hash::{BuildHasher, RandomState};
 use std::sync::Arc;
 use words::{program, warning, weight};
@@ -163,6 +164,7 @@ pub struct Converter {
     hasher: RandomState,
     batch: Batch,
     reach: Reach,
+    trace: BTreeMap<String, Text>,
 }
 
 /// What was converted since the last `take`.
@@ -206,6 +208,13 @@ impl Converter {
     /// Tasks of other groups are not there for those that are pushed from now on.
     pub fn within_group(self) -> Converter {
         Converter { reach: Reach::OwnGroup, ..self }
+    }
+
+    /// Variables that say to which trace tasks belong, unless their own say so. Calls have none: processes are kept for
+    /// those whose settings are the same.
+    #[must_use]
+    pub fn in_trace(self, trace: BTreeMap<String, Text>) -> Converter {
+        Converter { trace, ..self }
     }
 
     /// Adds a task.
@@ -399,6 +408,9 @@ impl Converter {
         let file = |path: Option<&Text>| path.map(|path| Box::from(path.bytes()));
         let mut env = defaults.env.clone();
         env.extend(spec.env);
+        if spec.runner.is_none() && !env.contains_key(trace::PARENT) {
+            env.extend(self.trace.clone());
+        }
         for (name, value) in &env {
             if name.is_empty() || name.contains(['=', '\0']) {
                 let (task, name) = (task.clone(), name.as_str().into());

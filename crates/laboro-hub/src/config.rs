@@ -10,6 +10,7 @@ mod owners;
 mod pools;
 mod scheduler;
 mod schedules;
+mod traces;
 mod web;
 
 #[cfg(test)]
@@ -27,6 +28,7 @@ pub use owners::{ChangeJobs, NamedOwner, OwnerSettings};
 pub use pools::{NamedPool, PoolSettings};
 pub use scheduler::{ConductSettings, KeepSettings, QuotaSettings, TaskSettings};
 pub use schedules::{IfRunning, ScheduleSettings};
+pub use traces::TraceSettings;
 pub use web::{HttpSettings, LoginSettings};
 
 use crate::inbox::ServerOptions;
@@ -89,6 +91,7 @@ pub struct Settings {
     pub nats: NatsSettings,
     pub pools: PoolSettings,
     pub hooks: HookSettings,
+    pub traces: TraceSettings,
     pub hook: Vec<HookRule>,
     pub schedule: Vec<ScheduleSettings>,
     pub door: Vec<DoorSettings>,
@@ -120,6 +123,7 @@ impl Settings {
         pools::check(&settings.pool)?;
         hooks::check(&settings.hooks, &settings.hook)?;
         schedules::check(&settings.schedule)?;
+        settings.traces.check()?;
         Ok(settings)
     }
 
@@ -214,6 +218,7 @@ impl Default for Settings {
             nats: NatsSettings::default(),
             pools: PoolSettings::default(),
             hooks: HookSettings::default(),
+            traces: TraceSettings::default(),
             hook: Vec::new(),
             schedule: Vec::new(),
             door: Vec::new(),

@@ -22,6 +22,7 @@ pub use happening::job_envelope;
 pub(crate) use keeper::start;
 pub use keeper::{HookError, Hooks};
 pub(crate) use notes::HookNotes;
+pub(crate) use send::post_json;
 pub use send::{Envelope, Sending, send};
 pub use target::{IF_FAILED, Target, target_for};
 

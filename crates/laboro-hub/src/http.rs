@@ -51,6 +51,7 @@ mod strict;
 mod submission;
 mod submit;
 mod tasks;
+mod trace;
 mod wait;
 mod workers;
 
@@ -71,6 +72,7 @@ use crate::mq::Observer;
 use crate::pools::Pools;
 use crate::schedules::Schedules;
 use crate::security::Doorman;
+use crate::traces::TraceCounts;
 use answer::Refused;
 use axum::Router;
 use axum::http::StatusCode;
@@ -125,6 +127,8 @@ pub struct Services {
     pub hooks: Option<Hooks>,
     /// `None`: nothing is submitted by the clock.
     pub schedules: Option<Schedules>,
+    /// `None`: jobs have no spans.
+    pub traces: Option<TraceCounts>,
     pub limits: Limits,
 }
 
@@ -155,6 +159,7 @@ impl Services {
             pools: None,
             hooks: None,
             schedules: None,
+            traces: None,
             limits: Limits::default(),
         }
     }

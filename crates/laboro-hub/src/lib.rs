@@ -21,6 +21,7 @@ pub mod process;
 mod ring;
 pub mod schedules;
 pub mod security;
+pub mod traces;
 mod transport;
 mod tunnel;
 mod underway;

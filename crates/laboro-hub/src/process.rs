@@ -29,6 +29,7 @@ use crate::keep::{KeepError, Keeper, Outputs};
 use crate::listen::{Dialect, DoorState, DoorStats, OpenDoor, Reception};
 use crate::pools::PoolRefusal;
 use crate::security::{Access, Identity, SecurityError, Tokens, make_dir};
+use crate::traces::{self, TraceCounts, TraceNotes};
 use crate::transport::{ConnectionLimits, Hall};
 use claim::Claim;
 use engine::Engine;
@@ -260,11 +261,35 @@ pub fn start(settings: &Settings) -> Result<RunningHub, HubError> {
             let limits = crate::http::Limits { allow, admission, body_profiles, ..own };
             let helpers = helpers.expect("they are opened where there is an API");
             journal.tell_hooks(helpers.start(&stop).map_err(HubError::Thread)?);
+            let traces = match settings.traces.target() {
+                Ok(Some(target)) => {
+                    let counts = TraceCounts::default();
+                    let (notes, heard) = TraceNotes::new(counts.clone());
+                    journal.tell_traces(notes);
+                    let instance = format!("{}@{}", settings.name, settings.dir.display());
+                    let told = (heard, counts.clone());
+                    let people = handle.for_people();
+                    traces::start(
+                        &settings.traces,
+                        target,
+                        instance,
+                        people,
+                        clock,
+                        told,
+                        stop.clone(),
+                    )
+                    .map_err(HubError::Thread)?;
+                    Some(counts)
+                }
+                // What makes no sense was refused when the settings were read.
+                Ok(None) | Err(_) => None,
+            };
             let services = Services {
                 schedules: Some(helpers.schedules),
                 hooks: Some(helpers.hooks),
                 history: Some(history),
                 pools: Some(helpers.pools),
+                traces,
                 dashboard_dir,
                 change_all_jobs: settings.owners.change_jobs == ChangeJobs::All,
                 limits,

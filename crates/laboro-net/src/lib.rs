@@ -11,6 +11,7 @@ pub mod http;
 mod keepalive;
 mod linger;
 pub mod secret_file;
+pub mod trace;
 pub mod trust;
 pub mod websocket;
 

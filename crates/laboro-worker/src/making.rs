@@ -9,6 +9,7 @@ use std::time::Duration;
 
 use laboro_core::{Argv, CommandWork, Program, ScriptWork, Setting, Work};
 use laboro_dialects::worker::Assignment;
+use laboro_net::trace::{self, TraceParent};
 use laboro_plan::{Filler, ScriptKind, VALUE_AS_LINE};
 
 use crate::launch::{Capture, Launch, Limits, Stdin, Until, Warning, WriteMode};
@@ -258,6 +259,9 @@ impl Maker {
         for (name, value) in &setting.env {
             set(&mut env, OsStr::from_bytes(name), filling.text(value));
         }
+        if let Some(attempt) = attempt_span(setting, assignment) {
+            set(&mut env, trace::PARENT, attempt.to_string());
+        }
         let facts = Facts {
             task: &assignment.name,
             job: assignment.job,
@@ -278,6 +282,17 @@ impl Maker {
         }
         env
     }
+}
+
+/// Where the hub records attempts as spans, what the task does is a part of its attempt's.
+fn attempt_span(setting: &Setting, assignment: &Assignment) -> Option<TraceParent> {
+    let text = |wanted: &str| {
+        let found = setting.env.iter().find(|(name, _)| **name == *wanted.as_bytes());
+        found.and_then(|(_, value)| std::str::from_utf8(value).ok())
+    };
+    let job = text(trace::PARENT).and_then(TraceParent::parse)?;
+    trace::read_state(text(trace::STATE)?)?;
+    Some(job.of_attempt(assignment.index, assignment.attempt))
 }
 
 /// In its array, or in its job, from 1.

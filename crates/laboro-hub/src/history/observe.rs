@@ -4,6 +4,7 @@
 use super::History;
 use super::log_line::LogLine;
 use crate::hooks::HookNotes;
+use crate::traces::TraceNotes;
 use laboro_core::{
     Batch, Effect, Event, GroupId, JobId, Outcome, Ranges, ReturnReason, TaskId, Then, Time,
     WorkerId,
@@ -16,6 +17,7 @@ pub struct Observed<J> {
     journal: J,
     history: History,
     hooks: Option<HookNotes>,
+    traces: Option<TraceNotes>,
 }
 
 /// What one batch was about.
@@ -72,7 +74,7 @@ pub(super) enum Note {
 
 impl<J> Observed<J> {
     pub(super) fn new(journal: J, history: History) -> Self {
-        Observed { journal, history, hooks: None }
+        Observed { journal, history, hooks: None, traces: None }
     }
 }
 
@@ -96,11 +98,15 @@ impl<J: Journal + Send> Observed<J> {
         let lines: Vec<LogLine> = batch.events.iter().filter_map(LogLine::of).collect();
         let is_change = !batch.events.is_empty();
         let hooks = self.hooks.as_ref().map(|_| HookNotes::of(&batch.events));
+        let spans = self.traces.as_ref().map(|_| TraceNotes::of(batch.at, &batch.events));
         let effects = self.journal.commit(batch).await?;
         // What is told is durable.
         lines.into_iter().for_each(LogLine::write);
         if let Some(notes) = notes {
             self.history.shared.notes.put(notes);
+        }
+        if let Some((to, notes)) = self.traces.as_ref().zip(spans) {
+            to.tell(notes, &effects);
         }
         if is_change {
             self.history.shared.notes.ring();
@@ -127,6 +133,11 @@ impl<J> Observed<J> {
     /// Hooks hear of everything, too.
     pub(crate) fn tell_hooks(&mut self, notes: HookNotes) {
         self.hooks = Some(notes);
+    }
+
+    /// Traces hear of attempts.
+    pub(crate) fn tell_traces(&mut self, notes: TraceNotes) {
+        self.traces = Some(notes);
     }
 
     pub(crate) fn journal(&self) -> &J {

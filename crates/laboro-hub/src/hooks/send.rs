@@ -136,6 +136,18 @@ pub(super) fn port(uri: &Uri) -> u16 {
 }
 
 async fn post(uri: &Uri, what: &Envelope) -> Result<(), String> {
+    let signed = what.key.as_ref().map(|key| signature(key, what.body.as_bytes()));
+    let mut headers = vec![(DELIVERY_HEADER, what.id.as_str()), (EVENT_HEADER, &what.event)];
+    headers.extend(signed.as_deref().map(|signature| (SIGNATURE_HEADER, signature)));
+    post_json(uri, &headers, what.body.clone()).await
+}
+
+/// Says why it was not taken.
+pub(crate) async fn post_json(
+    uri: &Uri,
+    headers: &[(&str, &str)],
+    body: String,
+) -> Result<(), String> {
     let place = uri.authority().ok_or("the URL names no host")?.as_str();
     let host = uri.host().unwrap_or_default().trim_matches(['[', ']']).to_owned();
     let path = uri.path_and_query().map_or("/", |path| path.as_str());
@@ -144,15 +156,12 @@ async fn post(uri: &Uri, what: &Envelope) -> Result<(), String> {
         .uri(path)
         .header("host", place)
         .header("content-type", "application/json")
-        .header("user-agent", concat!("laboro/", env!("CARGO_PKG_VERSION")))
-        .header(DELIVERY_HEADER, &what.id)
-        .header(EVENT_HEADER, &what.event);
-    if let Some(key) = &what.key {
-        request = request.header(SIGNATURE_HEADER, signature(key, what.body.as_bytes()));
+        .header("user-agent", concat!("laboro/", env!("CARGO_PKG_VERSION")));
+    for (name, value) in headers {
+        request = request.header(*name, *value);
     }
-    let request = request
-        .body(Full::new(Bytes::from(what.body.clone())))
-        .map_err(|error| format!("{place}: {error}"))?;
+    let request =
+        request.body(Full::new(Bytes::from(body))).map_err(|error| format!("{place}: {error}"))?;
     let failed = |error: io::Error| format!("{place}: {error}");
     let stream = dial((host.as_str(), port(uri))).await.map_err(failed)?;
     let answer = if uri.scheme_str() == Some("http") {

@@ -4,6 +4,7 @@
 
 use super::answer::Refused;
 use super::standing::{Standing, TokenEnded};
+use super::trace::SubmitTrace;
 use super::{Api, Shared};
 use crate::security::{Denied, Role, Who};
 use axum::Extension;
@@ -38,6 +39,7 @@ pub(super) struct Visitor {
     /// What exactly was asked, for the audit log.
     note: Arc<Mutex<Option<String>>>,
     standing: Arc<Standing>,
+    pub(super) trace: SubmitTrace,
 }
 
 /// Lets in who may come in, and writes down what changed something.
@@ -61,8 +63,11 @@ pub(super) async fn enter(
     let changes_something = request.method() != Method::GET && request.method() != Method::HEAD;
     let standing = Standing::new(&api, who.clone());
     let is_own_user = request.extensions().get::<Peer>().is_some_and(|peer| peer.is_own_user());
-    let visitor =
-        Visitor { who: who.clone(), is_own_user, note: Arc::default(), standing: standing.clone() };
+    let parent = request.headers().get(laboro_net::trace::HEADER);
+    let parent = parent.and_then(|value| value.to_str().ok());
+    let trace = SubmitTrace::of(parent, api.services.traces.is_some());
+    let (note, standing_of) = (Arc::default(), standing.clone());
+    let visitor = Visitor { who: who.clone(), is_own_user, note, standing: standing_of, trace };
     if !changes_something {
         request.extensions_mut().insert(visitor);
         // Nothing is lost with a question that is dropped.

@@ -107,6 +107,7 @@ pub(super) async fn metrics(
         register_self(registry, &api);
         register_pools(registry, &api);
         register_attempts(registry, &api);
+        register_traces(registry, &api);
         process::register(&mut all);
     }
     let mut text = String::new();
@@ -317,6 +318,14 @@ fn register_attempts(registry: &mut Registry, api: &Api) {
     let what = "Until a batch of events was written, with the wait for the disk";
     registry.register("journal_commit_seconds", what, measures.commit.clone());
     registry.register("journal_batch_events", "Events in a batch", measures.batch.clone());
+}
+
+fn register_traces(registry: &mut Registry, api: &Api) {
+    let Some(traces) = &api.services.traces else { return };
+    let mut register = |name, help, count| registry.register(name, help, ConstCounter::new(count));
+    register("trace_spans_sent", "Spans that the receiver has taken", traces.sent());
+    register("trace_spans_dropped", "Spans left out because too many waited", traces.dropped());
+    register("trace_requests_failed", "Requests the receiver did not take", traces.failures());
 }
 
 /// Name, help, and the count itself.

@@ -36,11 +36,12 @@ pub(super) async fn submit(State(api): Shared, visitor: Visitor, sent: Sent) -> 
         (status = 409, body = Problem), (status = 422, body = Problem)))]
 pub(super) async fn add(
     State(api): Shared,
-    visitor: Visitor,
+    mut visitor: Visitor,
     At(job): At<u32>,
     sent: Sent,
 ) -> Answer<Submitted> {
     let view = api.job_to_change(&visitor, job).await?;
+    api.join_trace(&mut visitor.trace, &view.group, view.job).await;
     let mut read = api.read::<AddHead>(&visitor, sent).await?;
     let to = SubmitTo::Add(view.job);
     let submit = assembled(&mut read.converter, view.group, to, &read.head);
@@ -104,7 +105,7 @@ impl Visitor {
     /// For the tasks of one submit. A token bound to a group cannot wait for what it cannot see: that would
     /// tell which jobs others have and how they go.
     pub(super) fn converter(&self, defaults: Option<Box<TaskSpec>>) -> Result<Converter, BadTask> {
-        let converter = Converter::new(defaults)?;
+        let converter = Converter::new(defaults)?.in_trace(self.trace.variables());
         Ok(match self.bound_to() {
             Some(_) => converter.within_group(),
             None => converter,

@@ -41,6 +41,7 @@ mod slurm;
 mod state;
 mod surroundings;
 mod terminal;
+mod traces;
 mod tunnel;
 mod typed;
 mod upgrade;
