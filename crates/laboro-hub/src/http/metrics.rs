@@ -321,7 +321,7 @@ fn register_attempts(registry: &mut Registry, api: &Api) {
 }
 
 fn register_traces(registry: &mut Registry, api: &Api) {
-    let Some(traces) = &api.services.traces else { return };
+    let traces = api.services.traces.clone().unwrap_or_default();
     let mut register = |name, help, count| registry.register(name, help, ConstCounter::new(count));
     register("trace_spans_sent", "Spans that the receiver has taken", traces.sent());
     register("trace_spans_dropped", "Spans left out because too many waited", traces.dropped());

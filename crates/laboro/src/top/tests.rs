@@ -154,7 +154,7 @@ fn jobs_fit_in_60_columns() {
     let mut model = model();
     let screen = shown_at(60, &mut model);
     let heads = ["job", "name", "state", "finished", "failed", "took"];
-    for words in heads.into_iter().chain(["newer", "running", "4/6", "q quit", "c cancel"]) {
+    for words in heads.into_iter().chain(["newer", "running", "4/6", "q quit", "t retry"]) {
         assert!(screen.contains(words), "{words} is not in {screen}");
     }
     model.press(Key::Open);

@@ -19,10 +19,11 @@ fn holds(case: &str) {
     let script = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("tests/it/contract.py");
     let mut command = Command::new(python());
     command.arg(script).arg(case).arg("hub/access.toml");
+    let mut call = rig.call(command);
     if let Some(modules) = node_modules() {
-        command.env("LABORO_NODE_MODULES", modules);
+        call = call.env("LABORO_NODE_MODULES", modules.to_str().unwrap());
     }
-    let ran = rig.call(command).run();
+    let ran = call.run();
     ran.expect(0);
     assert!(ran.out().ends_with("good\n"), "{}", ran.out());
     let end = |live: Live| {

@@ -119,7 +119,8 @@ fn without_a_receiver_tasks_get_the_trace_as_it_was_given() {
     let worker = rig.laboro(["worker", "hub"]).start();
     let given = format!("00-{TRACE}-{PARENT}-01");
     let words = ["submit", "--dir=hub", "--wait", "-k", "--", "sh", "-c", "echo $TRACEPARENT"];
-    rig.laboro(words).env("TRACEPARENT", &given).run().expect(0).says(&given);
+    let ran = rig.laboro(words).env("TRACEPARENT", &given).run();
+    assert!(ran.expect(0).out().contains(&given), "{}", ran.out());
     let bare = rig.laboro(["submit", "--dir=hub", "--wait", "-k", "--", "env"]).run();
     assert!(!bare.expect(0).out().contains("TRACEPARENT"), "{}", bare.out());
     for live in [worker, hub] {
