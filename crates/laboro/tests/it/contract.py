@@ -120,6 +120,8 @@ def requests(hub):
             command += ["--phases", "examples,coverage,fuzzing" if role == "admin" else "examples,fuzzing"]
             command += ["--max-examples", examples, "--seed", "1"]
             command += ["--generation-database", "none", "--continue-on-failure"]
+            # A kept connection may be closed just when the next request is on its way, as any client of HTTP has to expect.
+            command += ["--request-retries", "3"]
             ran = subprocess.run(command, cwd=folder, text=True, stdout=subprocess.PIPE, stderr=subprocess.STDOUT)
             if ran.returncode != 0:
                 sys.exit(f"{role}:\n{ran.stdout}")
