@@ -55,7 +55,7 @@ fn begun() -> Option<(u128, u64)> {
 }
 
 impl Api {
-    /// More tasks of a job are parts of its span, whoever adds them.
+    /// More tasks of a job are parts of its span, also those that another client adds.
     pub(super) async fn join_trace(&self, trace: &mut SubmitTrace, group: &Name, job: JobId) {
         if self.services.traces.is_none() {
             return;

@@ -82,7 +82,7 @@ impl Claim {
     }
 
     /// Shows from now on that the hub lives. What is sent is the name of the machine that has taken the directory meanwhile:
-    /// this one was asleep for so long that it was held for dead, and nothing more may be written.
+    /// this one slept past its time and was taken for dead, and nothing more may be written.
     pub fn beat(&mut self) -> std::io::Result<oneshot::Receiver<String>> {
         let (tell, lost) = oneshot::channel();
         let (enough, is_enough) = mpsc::channel::<()>();

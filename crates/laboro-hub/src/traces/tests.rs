@@ -1,3 +1,5 @@
+//! Spans as a receiver gets them: which there are, whose children, and what is left out. No network: `it/traces.rs` has that.
+
 use super::note::{JobTrace, Note, Notes};
 use super::otlp::body;
 use super::spans::Spans;

@@ -23,7 +23,7 @@ pub(super) async fn follow(
     }
 }
 
-/// Both streams at once, to whoever knows what to do with them.
+/// Both streams at once, for the caller to print.
 pub(super) async fn follow_both(
     hub: &Hub,
     task: (u32, u32),
